@@ -1,0 +1,24 @@
+"""What counters emit: facts about what ran, without any opinion on what it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flopwatch.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A basic block of machine code and how often it ran in one scope.
+
+    `active` holds, for each masked instruction, its byte offset in `code` and the sum of its switched-on lanes over all runs.
+    """
+
+    scope: Scope
+    isa: str
+    address: int
+    code: bytes
+    runs: int
+    active: tuple[tuple[int, int], ...] = ()
+    library: str = ""
+    symbol: str = ""
