@@ -46,9 +46,7 @@ class FakeCounter:
     def run_command(self, argv: Sequence[str], options: CommandOptions) -> CommandResult:
         self.commands.append(tuple(argv))
         ended = process.run(argv, options.env)
-        return replace(
-            self._next(), exit_code=ended.exit_code, signal=ended.signal, interrupted=ended.interrupted
-        )
+        return replace(self._next(), exit_code=ended.exit_code, signal=ended.signal, interrupted=ended.interrupted)
 
     def attach(self, pid: int, wait: Callable[[], bool]) -> CommandResult:
         self.attached.append(pid)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction, OpKind
+from iced_x86 import Code, Decoder, Formatter, FormatterSyntax, Instruction, OpKind
 
 from flopwatch.counters import ProcessImage
 from flopwatch.events import Block
@@ -81,9 +81,7 @@ def fold(blocks: Iterable[Block], resolve: Callable[[int], Place] | None = None)
             vector_instructions += classified.vector_instructions
             unknown.update(classified.unknown)
             if classified.tally:
-                where = Where(
-                    scope.process, scope.thread, library, symbol, name, scope.layer, scope.op, scope.function
-                )
+                where = Where(scope.process, scope.thread, library, symbol, name, scope.layer, scope.op, scope.function)
                 pieces.setdefault(where, []).append(classified.tally)
     cells = {where: Tally.total(tallies) for where, tallies in pieces.items()}
     return Folded(cells, vector_instructions, dict(unknown))
@@ -98,9 +96,7 @@ def fold_processes(images: Iterable[ProcessImage], names: Iterable[str]) -> Fold
         blocks = (
             replace(
                 block,
-                scope=replace(
-                    block.scope, process=name, thread=threads.get(block.scope.thread, block.scope.thread)
-                ),
+                scope=replace(block.scope, process=name, thread=threads.get(block.scope.thread, block.scope.thread)),
             )
             for block in image.blocks
         )
@@ -153,6 +149,10 @@ def instructions(code: bytes) -> tuple[tuple[int, bytes, str], ...]:
     found = []
     for instruction in Decoder(64, code):
         start = instruction.ip
+        if instruction.code == Code.INVALID:
+            # Where the next instruction begins is anybody's guess, so the rest of the block stays in one piece.
+            found.append((start, code[start:], "[cannot be decoded]"))
+            break
         found.append((start, code[start : start + instruction.len], _name(instruction)))
     return tuple(found)
 

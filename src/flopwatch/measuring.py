@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +48,9 @@ def measure_command(
     run, CannotMeasureError for one that cannot be counted here.
     """
     if not command:
-        raise UsageError("There is no command to measure.", todo="Write it after two dashes: flopwatch stat -- COMMAND.")
+        raise UsageError(
+            "There is no command to measure.", todo="Write it after two dashes: flopwatch stat -- COMMAND."
+        )
     if repeat < 1:
         raise UsageError(f"A command cannot be repeated {repeat} times.", todo="Give a number from 1 on.")
     search = None if env is None else env.get("PATH", os.defpath)
@@ -56,6 +59,12 @@ def measure_command(
     given = Input()
     runs: list[Record] = []
     for index in range(repeat):
+        if index and not given.rewind():
+            raise UsageError(
+                "The program cannot be repeated.",
+                seen="Its input is a pipe, which the first run has read.",
+                todo="Use a file.",
+            )
         if repeat > 1:
             progress(f"counting, run {index + 1} of {repeat}")
         since = time.time()
@@ -117,7 +126,9 @@ def _record(
     folded = fold_processes(images, names)
     partial = list(result.reasons)
     if result.interrupted and subject == "command":
-        partial.append("interrupted by Ctrl-C: what came after was not run")
+        partial.append("Ctrl-C was pressed: the program may not have run to its end")
+    elif result.signal:
+        partial.append(f"the program was ended by {signal_name(result.signal)}; it was counted until then")
     for image, name in zip(images, names, strict=True):
         reasons = image.reasons or (() if image.complete else ("not counted to its end",))
         partial += [f"process {name}: {reason}" for reason in reasons]
@@ -151,7 +162,17 @@ def _process(image: ProcessImage, name: str) -> Process:
 
 
 def _unknown(folded: Folded) -> tuple[Unknown, ...]:
-    return tuple(Unknown(name, count) for name, count in sorted(folded.unknown.items(), key=lambda item: (-item[1], item[0])))
+    return tuple(
+        Unknown(name, count) for name, count in sorted(folded.unknown.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
+def signal_name(number: int) -> str:
+    """A signal by its name, or by its number if it has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def process_names(images: Sequence[ProcessImage]) -> list[str]:

@@ -78,10 +78,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     how many ran in all. `seconds` is the median of `timed_seconds`, wall times of uninstrumented runs; None without any.
     """
 
+    schema: int = SCHEMA
     counter: str
     command: tuple[str, ...] = ()
     subject: str = "command"
-    schema: int = SCHEMA
     convention: str = "pmu"
     lanes: str | None = None
     complete: bool = True
@@ -103,9 +103,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def by_place(self) -> Mapping[Where, Tally]:
         """The tally of each place."""
-        return {
-            Where(*(getattr(cell, axis) for axis in AXES)): tally_of(cell.operations) for cell in self.cells
-        }
+        return {Where(*(getattr(cell, axis) for axis in AXES)): tally_of(cell.operations) for cell in self.cells}
 
     @cached_property
     def tally(self) -> Tally:
@@ -179,7 +177,7 @@ def document(record: Record, by: str | None = None) -> dict[str, Any]:
 
     This is what `--json` prints and what a saved file holds; its keys are stable within one `schema`.
     """
-    stored = msgspec.to_builtins(record)
+    stored: dict[str, Any] = msgspec.to_builtins(record)
     cells = stored.pop("cells")
     derived: dict[str, Any] = {
         "lanes": record.counted_lanes,
@@ -195,8 +193,8 @@ def document(record: Record, by: str | None = None) -> dict[str, Any]:
 
 def _operation(record: Record, each: Ops) -> dict[str, Any]:
     tally = tally_of((each,))
-    worth = sum(record.flop(tally).values())
-    return msgspec.to_builtins(each) | {"flop": worth, "op": sum(record.op(tally).values())}
+    stored: dict[str, Any] = msgspec.to_builtins(each)
+    return stored | {"flop": sum(record.flop(tally).values()), "op": sum(record.op(tally).values())}
 
 
 def _row(record: Record, row: Row) -> dict[str, Any]:
@@ -209,7 +207,7 @@ def _row(record: Record, row: Row) -> dict[str, Any]:
 
 
 def encode(record: Record, by: str | None = None) -> bytes:
-    """The record as JSON text, one line per cell-free part being readable enough for people."""
+    """The record as JSON text, with the rows of an axis if `by` names one."""
     return msgspec.json.format(msgspec.json.encode(document(record, by)), indent=1) + b"\n"
 
 

@@ -110,7 +110,7 @@ class _Image:
         try:
             with Path(path).open("rb") as file:
                 self._read(file.fileno(), symbols)
-        except (OSError, struct.error, IndexError, ValueError):
+        except (OSError, struct.error, IndexError, ValueError, OverflowError, MemoryError):
             symbols = []  # gone, or no ELF file: its code has no names
         self._table = _Table(symbols)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from flopwatch.attribution import Row
+from flopwatch.flops.operations import DType
 from flopwatch.flops.tally import Tally
 from flopwatch.record import Record, ops_of, tally_of
 from flopwatch.sheet import Column, Sheet, Value
+
+D = TypeVar("D", bound=str)
 
 LONGEST_NAME = 60
 CONVENTIONS = {
@@ -113,9 +117,7 @@ def remarks(record: Record) -> tuple[str, ...]:
         lines.append("PARTIAL: not everything was counted")
     lines += _repeats(record)
     lines += _times(record)
-    if record.signal:
-        lines.append(f"the program was ended by signal {record.signal}")
-    elif record.exit_code:
+    if record.exit_code and not record.signal:
         lines.append(f"the program ended with exit code {record.exit_code}")
     return (*lines, *(f"note: {note}" for note in record.notes))
 
@@ -161,7 +163,9 @@ def _shares(record: Record) -> list[str]:
         lines.append("masked-off lanes: not known, since masks were not recorded")
     elif masked:
         wasted, every = tally.wasted_lanes(), sum(key.lanes * count.instructions for key, count in masked)
-        lines.append(f"masked-off lanes: {wasted:,} of {every:,} lanes of masked instructions ({_percent(wasted / every)})")
+        lines.append(
+            f"masked-off lanes: {wasted:,} of {every:,} lanes of masked instructions ({_percent(wasted / every)})"
+        )
     return lines
 
 
@@ -202,12 +206,12 @@ def _percent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def _mixture(flop: Mapping[str, int]) -> list[str]:
+def _mixture(flop: Mapping[DType, int]) -> list[str]:
     every = sum(flop.values())
     if len(flop) < 2:
         return [str(dtype) for dtype in flop]
     return [f"{dtype} {_percent(count / every)}" for dtype, count in _largest_first(flop)]
 
 
-def _largest_first(counts: Mapping[str, int]) -> Sequence[tuple[str, int]]:
+def _largest_first(counts: Mapping[D, int]) -> Sequence[tuple[D, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -31,23 +31,45 @@ def show_options(axes: tuple[str, ...]) -> Callable[[F], F]:
         for option in reversed(
             (
                 click.option("--by", type=click.Choice(axes), help="Add a row for each process, thread, …"),
-                click.option("--top", type=click.IntRange(min=0), default=TOP, show_default=True,
-                             help="Rows of the text table before the rest is summed in one; 0 shows all."),
-                click.option("--convention", type=click.Choice(tuple(CONVENTIONS)),
-                             help="What an operation is worth: pmu (default) counts as Intel's FP_ARITH events do; "
-                                  "arithmetic leaves min, max and approximations out and counts active lanes."),
-                click.option("--lanes", type=click.Choice(("full", "active")),
-                             help="Count masked instructions with all lanes or with those switched on "
-                                  "(default: what the convention says)."),
-                click.option("-x", "separator", metavar="SEP",
-                             help="Print values separated by SEP instead of text tables, with one header row."),
+                click.option(
+                    "--top",
+                    type=click.IntRange(min=0),
+                    default=TOP,
+                    show_default=True,
+                    help="Rows of the text table before the rest is summed in one; 0 shows all.",
+                ),
+                click.option(
+                    "--convention",
+                    type=click.Choice(tuple(CONVENTIONS)),
+                    help="What an operation is worth: pmu (default) counts as Intel's FP_ARITH events do; "
+                    "arithmetic leaves min, max and approximations out and counts active lanes.",
+                ),
+                click.option(
+                    "--lanes",
+                    type=click.Choice(("full", "active")),
+                    help="Count masked instructions with all lanes or with those switched on "
+                    "(default: what the convention says).",
+                ),
+                click.option(
+                    "-x",
+                    "separator",
+                    metavar="SEP",
+                    help="Print values separated by SEP instead of text tables, with one header row.",
+                ),
                 click.option("--json", "as_json", is_flag=True, help="Print the whole record as JSON."),
                 click.option("--markdown", is_flag=True, help="Print Markdown tables."),
-                click.option("-o", "--output", metavar="FILE",
-                             help="Write the result to FILE instead of printing it; a name that ends in .json saves the "
-                                  "record, from which `flopwatch show` makes every report again."),
-                click.option("--strict", is_flag=True,
-                             help="Exit with code 3 if an instruction is unknown or the record is partial."),
+                click.option(
+                    "-o",
+                    "--output",
+                    metavar="FILE",
+                    help="Write the result to FILE instead of printing it; a name that ends in .json saves the "
+                    "record, from which `flopwatch show` makes every report again.",
+                ),
+                click.option(
+                    "--strict",
+                    is_flag=True,
+                    help="Exit with code 3 if an instruction is unknown or the record is partial.",
+                ),
             )
         ):
             function = option(function)

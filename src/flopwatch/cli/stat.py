@@ -15,14 +15,31 @@ AXES = ("process", "thread", "library", "symbol", "instruction")
 
 
 @click.command("stat", context_settings={"allow_interspersed_args": False})
-@click.option("--counter", type=click.Choice(("auto", *counters.NAMES)), default="auto", show_default=True,
-              help="How operations are seen.")
-@click.option("-r", "--repeat", type=click.IntRange(min=1), default=1, metavar="N",
-              help="Run the command N times and show the spread.")
-@click.option("-p", "--pid", type=click.IntRange(min=1),
-              help="Count a running process instead: until it ends, until Ctrl-C, or while COMMAND runs.")
+@click.option(
+    "--counter",
+    type=click.Choice(("auto", *counters.NAMES)),
+    default="auto",
+    show_default=True,
+    help="How operations are seen.",
+)
+@click.option(
+    "-r",
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Run the command N times and show the spread.",
+)
+@click.option(
+    "-p",
+    "--pid",
+    type=click.IntRange(min=1),
+    help="Count a running process instead: until it ends, until Ctrl-C, or while COMMAND runs.",
+)
 @click.option("--no-time", is_flag=True, help="Skip the uninstrumented run that gives the time.")
-@click.option("--imports", is_flag=True, help="Count what a Python program executes while importing, too (may be slow).")
+@click.option(
+    "--imports", is_flag=True, help="Count what a Python program executes while importing, too (may be slow)."
+)
 @show_options(AXES)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -61,9 +78,7 @@ def command(
     if pid is not None:
         if repeat > 1:
             raise UsageError("A running process cannot be repeated.", todo="Leave -r out.")
-        record = api.measure_process(
-            pid, during=command, counter=counter, convention=convention or "pmu", lanes=lanes
-        )
+        record = api.measure_process(pid, during=command, counter=counter, convention=convention or "pmu", lanes=lanes)
     else:
         record = api.measure_command(
             command,

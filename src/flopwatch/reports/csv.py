@@ -16,5 +16,4 @@ def render(sheet: Sheet, out: TextIO, separator: str = ",") -> None:
         writer.writerows(["" if value is None else value for value in row] for row in sheet.rows)
         return
     rows = [[column.heading for column in sheet.columns], *sheet.rows]
-    for row in rows:
-        out.write(separator.join("" if value is None else str(value) for value in row) + "\n")
+    out.writelines(separator.join("" if value is None else str(value) for value in row) + "\n" for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TextIO
 
 from rich.console import Console
@@ -15,8 +16,15 @@ WIDTH = 80
 
 def render(sheet: Sheet, out: TextIO) -> None:
     """Write the sheet; long texts are folded, numbers never are."""
-    on_terminal = out.isatty()
-    console = Console(file=out, width=None if on_terminal else WIDTH, highlight=False, markup=False, emoji=False)
+    if out.isatty():
+        _print(sheet, Console(file=out, highlight=False, markup=False, emoji=False))
+        return
+    text = io.StringIO()
+    _print(sheet, Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False, color_system=None))
+    out.writelines(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+
+
+def _print(sheet: Sheet, console: Console) -> None:
     if sheet.title:
         console.print(Text(sheet.title, style="bold"))
     if sheet.columns and sheet.rows:

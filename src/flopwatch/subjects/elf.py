@@ -13,9 +13,10 @@ from pathlib import Path
 from flopwatch.errors import CannotMeasureError, UsageError
 
 X86_64 = 62
-MACHINES = {3: "32-bit x86", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 22: "s390", 40: "32-bit Arm", 183: "AArch64"}
+MACHINES = {3: "x86", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 22: "s390", 40: "Arm", 183: "AArch64"}
 MACHINES |= {X86_64: "x86-64", 243: "RISC-V", 258: "LoongArch"}
 PT_INTERP = 3
+LONGEST_PATH = 4096
 NESTED_SCRIPTS = 5  # the kernel follows about as many #! lines
 
 
@@ -43,7 +44,9 @@ def locate(command: str, *, path: str | None = None) -> str:
         if os.path.isdir(command):
             raise UsageError(f"{command!r} is a folder, not a program.")
         if not os.access(command, os.X_OK):
-            raise UsageError(f"{command!r} is not executable.", todo=f"Run `chmod +x {command}`, or name its interpreter.")
+            raise UsageError(
+                f"{command!r} is not executable.", todo=f"Run `chmod +x {command}`, or name its interpreter."
+            )
         return command
     found = shutil.which(command, path=path)
     if found is None:
@@ -70,7 +73,9 @@ def inspect(path: str) -> Program:
         interpreter = _interpreter(head)
         if not interpreter:
             seen = "It is empty." if not head else "It is neither an ELF program nor a script with a #! line."
-            raise UsageError(f"{path!r} is not a program.", seen=seen, todo="Name its interpreter, for example `sh FILE`.")
+            raise UsageError(
+                f"{path!r} is not a program.", seen=seen, todo="Name its interpreter, for example `sh FILE`."
+            )
         scripts.append(path)
         if len(scripts) > NESTED_SCRIPTS:
             raise UsageError(f"{scripts[0]!r} leads through more than {NESTED_SCRIPTS} #! lines.")
@@ -84,9 +89,8 @@ def check(program: Program) -> None:
     via = f" (the interpreter of {program.scripts[0]!r})" if program.scripts else ""
     name = f"{program.path!r}{via}"
     if program.bits != 64 or program.machine != X86_64:
-        bits = "" if str(program.bits) in program.machine_name else f"{program.bits}-bit "
         raise CannotMeasureError(
-            f"{name} cannot be counted: it is a {bits}{program.machine_name} program.",
+            f"{name} cannot be counted: it is built for {program.machine_name} ({program.bits} bit).",
             todo="The instrumented counter understands 64-bit x86 programs.",
         )
     if not program.loader:
@@ -142,15 +146,16 @@ def _read_elf(
         raise broken from error
     if kind not in (2, 3):
         raise UsageError(f"{path!r} is not a program.", seen="It is an ELF object or core file, not an executable.")
-    seek(table)
-    entries = read(size * count)
-    loader = ""
-    for index in range(count):
-        entry = entries[index * size : (index + 1) * size]
-        if len(entry) < (40 if bits == 64 else 20):
-            raise broken
-        if struct.unpack_from(order + "I", entry)[0] == PT_INTERP:
-            offset, length = struct.unpack_from(order + ("8xQ16xQ" if bits == 64 else "4xI8xI"), entry)
-            seek(offset)
-            loader = os.fsdecode(read(length).rstrip(b"\0"))
+    try:
+        seek(table)
+        entries = read(size * count)
+        loader = ""
+        for index in range(count):
+            entry = entries[index * size : (index + 1) * size]
+            if struct.unpack_from(order + "I", entry)[0] == PT_INTERP:
+                offset, length = struct.unpack_from(order + ("8xQ16xQ" if bits == 64 else "4xI8xI"), entry)
+                seek(offset)
+                loader = os.fsdecode(read(min(length, LONGEST_PATH)).rstrip(b"\0"))
+    except (OSError, ValueError, OverflowError, struct.error) as error:
+        raise broken from error
     return Program(path, bits, machine, loader, scripts)

@@ -55,7 +55,12 @@ def run(
         else:
             child.send_signal(number)
 
-    handlers = {signal.SIGINT: on_interrupt, signal.SIGQUIT: on_interrupt, signal.SIGTERM: forward, signal.SIGHUP: forward}
+    handlers = {
+        signal.SIGINT: on_interrupt,
+        signal.SIGQUIT: on_interrupt,
+        signal.SIGTERM: forward,
+        signal.SIGHUP: forward,
+    }
     # An ignored signal stays ignored (nohup), here and in the child.
     earlier = {
         number: signal.signal(number, handler)
@@ -82,10 +87,14 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     try:
         # Python ignores SIGPIPE for itself; the program must not inherit that (restore_signals sees to it).
-        return subprocess.Popen(argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, restore_signals=True, close_fds=False)
+        return subprocess.Popen(
+            argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, restore_signals=True, close_fds=False
+        )
     except FileNotFoundError as error:
         raise UsageError(f"The command {argv[0]!r} was not found.", todo="Check the spelling.") from error
     except PermissionError as error:
         raise UsageError(f"The command {argv[0]!r} may not be executed.", seen=f"{error.strerror}.") from error
     except OSError as error:
-        raise CannotMeasureError(f"The command {argv[0]!r} could not be started.", seen=f"{os.strerror(error.errno or 0)}.") from error
+        raise CannotMeasureError(
+            f"The command {argv[0]!r} could not be started.", seen=f"{os.strerror(error.errno or 0)}."
+        ) from error

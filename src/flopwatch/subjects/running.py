@@ -20,7 +20,7 @@ def inspect(pid: int) -> elf.Program:
     Raises UsageError if there is no such process, CannotMeasureError if we may not look into it.
     """
     if pid == os.getpid():
-        raise UsageError("Process %d is flopwatch itself." % pid)
+        raise UsageError(f"Process {pid} is flopwatch itself.")
     folder = Path(f"/proc/{pid}")
     try:
         owner = folder.stat().st_uid
@@ -31,7 +31,9 @@ def inspect(pid: int) -> elf.Program:
         raise UsageError(f"Process {pid} has ended already.")
     if os.geteuid() not in (0, owner):
         raise CannotMeasureError(
-            f"Process {pid} belongs to another user.", seen=f"Its user id is {owner}, ours {os.geteuid()}.", todo="Use sudo."
+            f"Process {pid} belongs to another user.",
+            seen=f"Its user id is {owner}, ours {os.geteuid()}.",
+            todo="Use sudo.",
         )
     _check_ptrace(pid, fields.get("TracerPid", "0").strip())
     try:

@@ -45,6 +45,12 @@ class Input:
         # A pipe that held nothing and changed nothing gave nothing to the first run.
         return self._state is not None and self._state[0] == 0 and self._state == self._pipe_state()
 
+    def rewind(self) -> bool:
+        """Make the next run that inherits this input read the same as the first; false if that cannot be."""
+        if self._file:
+            os.lseek(self._descriptor, self._offset, os.SEEK_SET)
+        return self.repeatable()
+
     def open(self) -> int:
         """A descriptor with that input; close it after use."""
         if not self._file:
