@@ -40,7 +40,7 @@ class _Marks:
 
     def set(self, layer: str) -> None:
         """From here on nodes are made in `layer`."""
-        number = torch.autograd._get_sequence_nr()
+        number = torch._C._autograd._get_sequence_nr()
         if self.numbers and self.numbers[-1] == number:
             self.layers[-1] = layer  # the layer before has made no node
             return
@@ -95,7 +95,8 @@ class TorchHooks:
     def notes(self) -> tuple[str, ...]:
         """What could not be told apart, and what was done to tell apart the rest; sentences."""
         sealed = tuple(
-            f"{path} is compiled or scripted and runs as one piece: its layers are not told apart." for path in self.layers.sealed
+            f"{path} is compiled or scripted and runs as one piece: its layers are not told apart."
+            for path in self.layers.sealed
         )
         return sealed + self._operators.notes
 
@@ -112,7 +113,9 @@ class TorchHooks:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         failure = self._remove()
         if failure is not None and error is None:
             raise failure
@@ -225,7 +228,7 @@ def _definer(module: nn.Module) -> type | None:
     return None
 
 
-def _subclasses(base: type) -> Iterator[type]:
+def _subclasses(base: Any) -> Iterator[Any]:
     for child in base.__subclasses__():
         yield child
         yield from _subclasses(child)

@@ -50,14 +50,14 @@ class Operators:
                 why = str(error)
         self.notes = (_UNOBSERVED.format(why),)
         self._mode = _Mode(self._enter, self._leave)
-        self._mode.__enter__()
+        self._mode.__enter__()  # type: ignore[no-untyped-call]  # PyTorch left it untyped
 
     def stop(self) -> BaseException | None:
         """End, if begun; the first exception that `enter` or `leave` raised, which PyTorch could not be bothered with."""
         observer, self._observer = self._observer, None
         mode, self._mode = self._mode, None
         if mode is not None:
-            mode.__exit__(None, None, None)
+            mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]  # as above
         return _observer.release(observer) if observer is not None else None
 
     def _check(self) -> None:
@@ -78,11 +78,10 @@ class Operators:
         return _observer.observe(library, enter, leave, getattr(compiler, "set_eval_frame", None))
 
 
-class _Mode(TorchDispatchMode):
+class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # as above
     def __init__(self, enter: Callable[[str], None], leave: Callable[[], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # as above
         self._enter, self._leave = enter, leave
-        self._depth = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None

@@ -52,13 +52,17 @@ def _holders(module: nn.Module) -> tuple[dict[str, torch.Tensor | None], ...]:
     return module._buffers, module._parameters  # type: ignore[return-value]  # parameters are tensors
 
 
+def _uses_cuda() -> bool:
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]  # PyTorch left it untyped
+
+
 class _RandomStates:
     """The global random number generators, as they are when this is made."""
 
     def __init__(self) -> None:
         self._python = random.getstate()
         self._torch = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+        self._cuda = torch.cuda.get_rng_state_all() if _uses_cuda() else []
         numpy = sys.modules.get("numpy")
         self._numpy = numpy.random.get_state() if numpy is not None else None
 

@@ -10,7 +10,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from machine import Cost, Machine, costly, work  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
@@ -18,6 +17,7 @@ from flopwatch.errors import UsageError  # noqa: E402
 from flopwatch.frameworks import BACKWARD, FORWARD, OPTIMIZER, OUTSIDE, ROOT  # noqa: E402
 from flopwatch.frameworks.torch import TorchHooks  # noqa: E402
 from flopwatch.scope import Scopes  # noqa: E402
+from tests.fake_torch import Cost, Machine, costly, work  # noqa: E402
 
 
 def forward(model: nn.Module, *, observe: bool = True, **kwargs: Any) -> Machine:

@@ -40,7 +40,9 @@ def encoder() -> nn.Module:
 
 
 def convolutions() -> nn.Module:
-    return nn.Sequential(nn.Conv1d(5, 8, 3), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(8 * 14, 3))
+    return nn.Sequential(
+        nn.Conv1d(5, 8, 3), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(8 * 14, 3)
+    )
 
 
 MODELS = {"convolutions": convolutions, "attention": Attention, "encoder": encoder, "recurrent": Recurrent}
