@@ -16,7 +16,8 @@ from flopwatch.frameworks.chainer.compat import load
 from flopwatch.scope import Frame, Scope, Scopes
 
 chainer = load()
-from chainer import FunctionHook, LinkHook  # noqa: E402  # after load(), which makes it importable
+_FunctionHook: Any = chainer.FunctionHook
+_LinkHook: Any = chainer.LinkHook
 
 _NAME = "flopwatch"
 
@@ -29,7 +30,7 @@ class Call:
     scope: Scope
 
 
-class _Functions(FunctionHook):  # type: ignore[misc]  # Chainer has no types
+class _Functions(_FunctionHook):  # type: ignore[misc]  # Chainer has no types
     name = _NAME
 
     def __init__(self, hooks: ChainerHooks) -> None:
@@ -48,7 +49,7 @@ class _Functions(FunctionHook):  # type: ignore[misc]  # Chainer has no types
         self._hooks._leave()
 
 
-class _Links(LinkHook):  # type: ignore[misc]  # as above
+class _Links(_LinkHook):  # type: ignore[misc]  # as above
     name = _NAME
 
     def __init__(self, hooks: ChainerHooks) -> None:
@@ -79,7 +80,7 @@ class ChainerHooks:
         self.links: dict[str, Any] = {}
         self._paths: dict[int, str] = {}
         self._makers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._hooks = (_Functions(self), _Links(self))
+        self._hooks: tuple[Any, ...] = (_Functions(self), _Links(self))
         self._patches = Patches()
         self._frames: list[Frame | None] = []
         self._outer: Frame | None = None
