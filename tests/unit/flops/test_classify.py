@@ -85,7 +85,7 @@ def test_active_lanes_of_an_unmasked_instruction_are_ignored(assemble: Assemble)
 
 def test_what_cannot_be_decoded_is_named_and_counted(assemble: Assemble) -> None:
     done = classify_block(block(assemble("ADDPS_XMM_XMMM128") + NOT_AN_INSTRUCTION))
-    assert done.unknown == {"c4 e3 ff 00 c0": RUNS} or list(done.unknown.values()) == [RUNS]
+    assert done.unknown == {"c4 e3 ff 00 c0": RUNS}
     assert (done.vector_instructions, done.classified, done.coverage) == (2 * RUNS, RUNS, 0.5)
     assert done.tally.flop() == {DType.FP32: RUNS * 4}
 

@@ -133,3 +133,23 @@ def test_every_form_means_the_same_when_it_comes_as_bytes(masked: bool, assemble
         assert (key.operation, key.dtype, key.lanes) == (form.work.operation, form.work.dtype, form.work.lanes), name
         assert (key.masked, count.instructions) == (masked, form.work.times), name
     assert seen > (1000 if masked else 3000)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [
+        ("EVEX_VADDPS_ZMM_K1Z_ZMM_ZMMM512B32_ER", 512 // 32),
+        ("EVEX_VADDPD_YMM_K1Z_YMM_YMMM256B64", 256 // 64),
+        ("EVEX_VADDPH_ZMM_K1Z_ZMM_ZMMM512B16_ER", 512 // 16),
+        ("EVEX_VADDSS_XMM_K1Z_XMM_XMMM32_ER", 1),
+        ("EVEX_V4FMADDPS_ZMM_K1Z_ZMMP3_M128", 512 // 32),
+        ("EVEX_VFMADDCPH_ZMM_K1Z_ZMM_ZMMM512B32_ER", 512 // (2 * 16)),
+        ("EVEX_VDPBF16PS_ZMM_K1Z_ZMM_ZMMM512B32", 512 // 32),
+        ("EVEX_VPDPBUSD_XMM_K1Z_XMM_XMMM128B32", 128 // 32),
+        ("EVEX_VPMADDUBSW_ZMM_K1Z_ZMM_ZMMM512", 512 // 16),
+        ("EVEX_VPMADDWD_ZMM_K1Z_ZMM_ZMMM512", 512 // 32),
+    ],
+)
+def test_mask_bits(name: str, bits: int) -> None:
+    work = form_of(ALL[name]).work
+    assert work is not None and work.mask_bits == bits
