@@ -9,7 +9,7 @@ from importlib import import_module
 import click
 
 from flopwatch import __version__
-from flopwatch.errors import FlopwatchError
+from flopwatch.errors import CannotMeasureError, FlopwatchError
 
 NAMES = ("stat", "show")
 INTERRUPTED = 130
@@ -63,13 +63,9 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("flopwatch: interrupted; nothing was saved.", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has left (`| head`); Python must not complain about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         if error.filename is not None:
             raise  # a mistake of ours: files that the user named are dealt with where they are used
         click.echo(f"flopwatch: The result could not be written: {error.strerror}.", err=True)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 4
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python does not try again at exit
+        return CannotMeasureError.exit_code

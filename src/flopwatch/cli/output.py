@@ -107,8 +107,7 @@ def show(
 ) -> None:
     """Print a record, or write it to a file; a result that cannot be written to its file is printed instead."""
     if output is None:
-        _write(sys.stdout, record, by, top, separator, as_json, markdown)
-        sys.stdout.flush()
+        _print(record, by, top, separator, as_json, markdown)
         return
     text = io.StringIO()
     _write(text, record, by, top, separator, as_json or output.endswith(".json"), markdown)
@@ -116,8 +115,7 @@ def show(
         with open(output, "w", encoding="utf-8") as file:
             file.write(text.getvalue())
     except OSError as error:
-        _write(sys.stdout, record, by, top, separator, as_json, markdown)
-        sys.stdout.flush()
+        _print(record, by, top, separator, as_json, markdown)
         raise CannotMeasureError(
             f"The result could not be written to {output!r}: {error.strerror}.", todo="It was printed instead."
         ) from error
@@ -129,6 +127,15 @@ def check_strict(record: Record) -> None:
         return
     reasons = [*record.partial, *([views.coverage(record)] if record.unknown else [])]
     raise IncompleteError("The record is not complete, and --strict was asked for.", seen="; ".join(reasons) + ".")
+
+
+def _print(record: Record, by: str | None, top: int, separator: str | None, as_json: bool, markdown: bool) -> None:
+    try:
+        _write(sys.stdout, record, by, top, separator, as_json, markdown)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has left (`| head`): that is no error, and Python must not complain of it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write(

@@ -34,6 +34,11 @@ class Work(NamedTuple):
     times: int
     lanes_per_mask_bit: int
 
+    @property
+    def mask_bits(self) -> int:
+        """How many bits of a mask register, counted from the lowest, switch lanes of this form; the others mean nothing."""
+        return self.lanes // self.lanes_per_mask_bit
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
