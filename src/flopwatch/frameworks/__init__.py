@@ -5,6 +5,8 @@ A sibling is imported only by whoever measures a model of its framework; `import
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 NAMES = ("torch", "chainer")
 
 OUTSIDE = "(outside any module)"
@@ -15,3 +17,11 @@ ROOT = "(model)"
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 """The values of the function axis."""
+
+
+class Part(NamedTuple):
+    """One layer of a model: its path, its class, and the parameters that it holds itself."""
+
+    name: str
+    kind: str
+    params: int

@@ -10,7 +10,7 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from flopwatch.errors import UsageError
-from flopwatch.frameworks import BACKWARD, FORWARD, OPTIMIZER, OUTSIDE, ROOT
+from flopwatch.frameworks import BACKWARD, FORWARD, OPTIMIZER, OUTSIDE, ROOT, Part
 from flopwatch.frameworks._patches import Patches
 from flopwatch.frameworks.chainer.compat import load
 from flopwatch.scope import Frame, Scope, Scopes
@@ -86,6 +86,11 @@ class ChainerHooks:
         self._outer: Frame | None = None
         if model is not None:
             self._name_links(model)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The links that have been named so far."""
+        return tuple(Part(path, type(link).__name__, _own_parameters(link)) for path, link in self.links.items())
 
     def __enter__(self) -> Self:
         if self._outer is not None or _NAME in chainer.get_function_hooks():
@@ -175,6 +180,11 @@ class ChainerHooks:
                 full = name if not inner else inner if name == ROOT else f"{name}/{inner}"
                 self._paths[id(link)] = full
                 self.links[full] = link
+
+
+def _own_parameters(link: Any) -> int:
+    own = [getattr(link, name) for name in link._params]
+    return sum(parameter.size for parameter in own if parameter.array is not None)
 
 
 def _subclasses(base: Any) -> Iterator[Any]:

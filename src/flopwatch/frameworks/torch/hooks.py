@@ -21,7 +21,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from flopwatch.errors import UsageError
-from flopwatch.frameworks import BACKWARD, FORWARD, OPTIMIZER, OUTSIDE
+from flopwatch.frameworks import BACKWARD, FORWARD, OPTIMIZER, OUTSIDE, Part
 from flopwatch.frameworks._patches import Patches
 from flopwatch.frameworks.torch.layers import Layers
 from flopwatch.frameworks.torch.operators import NODE, Operators
@@ -90,6 +90,11 @@ class TorchHooks:
         self._patches = Patches()
         self._thread = _Thread(_Marks(), threading.get_ident())
         self._outer: Frame | None = None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The layers of the model."""
+        return self.layers.parts
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from torch import nn
 from torch.jit import ScriptModule
 
-from flopwatch.frameworks import ROOT
+from flopwatch.frameworks import ROOT, Part
 
 
 class Layers:
@@ -22,11 +22,11 @@ class Layers:
         self.sealed = tuple(path for path, module in self.modules.items() if _is_sealed(module))
         self._paths = {id(module): path for path, module in self.modules.items()}
         self._owners: dict[int, str] = {}
-        self.parameters: dict[str, int] = {}
+        self._parameters: dict[str, int] = {}
         for path, module in self.modules.items():
             fresh = [p for p in module.parameters(recurse=_is_sealed(module)) if id(p) not in self._owners]
             self._owners.update((id(parameter), path) for parameter in fresh)
-            self.parameters[path] = sum(parameter.numel() for parameter in fresh)
+            self._parameters[path] = sum(parameter.numel() for parameter in fresh)
 
     def path(self, module: nn.Module) -> str | None:
         """The path of a module, None for one that is no part of the model."""
@@ -36,12 +36,13 @@ class Layers:
         """The path of the module that holds a parameter, None for a stranger."""
         return self._owners.get(id(parameter))
 
-    def kind(self, path: str) -> str:
-        """The class of the module at a path ("Conv2d"); empty for a path that is none."""
-        module = self.modules.get(path)
-        if module is None:
-            return ""
-        return type(getattr(module, "_orig_mod", module)).__name__
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All layers in the order in which the model holds them."""
+        return tuple(
+            Part(path, type(getattr(module, "_orig_mod", module)).__name__, self._parameters[path])
+            for path, module in self.modules.items()
+        )
 
 
 def _walk(module: nn.Module, path: str, seen: set[int]) -> Iterator[tuple[str, nn.Module]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import nn
+
+from flopwatch.subjects.model.randomness import RandomStates
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def untouched(model: nn.Module, *, training: bool = False) -> Iterator[None]:
     for parameter, gradient, _ in gradients:
         if gradient is not None:
             parameter.grad = None
-    states = _RandomStates()
+    states = RandomStates()
     try:
         yield
     finally:
@@ -50,27 +50,3 @@ def untouched(model: nn.Module, *, training: bool = False) -> Iterator[None]:
 
 def _holders(module: nn.Module) -> tuple[dict[str, torch.Tensor | None], ...]:
     return module._buffers, module._parameters  # type: ignore[return-value]  # parameters are tensors
-
-
-def _uses_cuda() -> bool:
-    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]  # PyTorch left it untyped
-
-
-class _RandomStates:
-    """The global random number generators, as they are when this is made."""
-
-    def __init__(self) -> None:
-        self._python = random.getstate()
-        self._torch = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if _uses_cuda() else []
-        numpy = sys.modules.get("numpy")
-        self._numpy = numpy.random.get_state() if numpy is not None else None
-
-    def restore(self) -> None:
-        """Back to that state."""
-        random.setstate(self._python)
-        torch.set_rng_state(self._torch)
-        if self._cuda:
-            torch.cuda.set_rng_state_all(self._cuda)
-        if self._numpy is not None:
-            sys.modules["numpy"].random.set_state(self._numpy)

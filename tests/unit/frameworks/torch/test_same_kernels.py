@@ -126,7 +126,7 @@ class TestCompiled:
         assert self.graphs == 1
         assert torch.equal(results[0], expected[0])
         assert "(model)" in seen and "runs as one piece" in hooks.notes[0]
-        assert hooks.layers.kind("(model)") == "Sequential"
+        assert hooks.parts[0].kind == "Sequential"
 
     def test_one_compiled_under_hooks_is_whole(self):
         model = self.compiled()
