@@ -23,7 +23,7 @@ CODE = BLOCKS + 32 * MAX_BLOCKS
 AREAS = CODE + (64 << 20)
 AREA_BYTES = 8 * MAX_BLOCKS + 8 * MAX_LANES
 
-HEADER = struct.Struct("<8s6I9Q1024s1024s")
+HEADER = struct.Struct("<8s6I10Q1024s1024s")
 THREAD = struct.Struct("<4I16s")
 REGION = struct.Struct("<QQQII216sQ")
 BLOCK = struct.Struct("<QIHHIIQ")
@@ -51,6 +51,7 @@ class Header:
     lanes: int
     notes: int
     overflow: int
+    lost_children: int
     hidden: tuple[str, ...]
     command: tuple[str, ...]
     executing: str
@@ -65,13 +66,13 @@ def header(view: View) -> Header:
     if len(view) < HEADER.size:
         raise ValueError("too short for a ledger")
     fields = HEADER.unpack_from(view, 0)
-    magic, version, state, pid, parent, how, exit_code, blocks, _, regions, threads, lanes, notes, _, overflow, hidden = fields[:16]
+    magic, version, state, pid, parent, how, exit_code, blocks, _, regions, threads, lanes, notes, _, overflow, lost, hidden = fields[:17]
     if magic != b"FLOPWTCH" or version != 1:
         raise ValueError(f"not a ledger of version 1: {magic!r}, {version}")
-    command, executing = fields[16:]
+    command, executing = fields[17:]
     words = command.rstrip(b"\0").split(b"\0") if command.rstrip(b"\0") else []
     return Header(
-        state, pid, parent, HOW[how], exit_code, blocks, regions, min(threads, MAX_THREADS), lanes, notes, overflow,
+        state, pid, parent, HOW[how], exit_code, blocks, regions, min(threads, MAX_THREADS), lanes, notes, overflow, lost,
         tuple(name for bit, name in enumerate(HIDDEN) if hidden >> bit & 1),
         tuple(os.fsdecode(word) for word in words), _text(executing),
     )  # fmt: skip
@@ -139,6 +140,8 @@ def images(view: View, areas: Sequence[View], *, ended: bool) -> list[ProcessIma
     reasons = notes(view, head)
     if head.overflow:
         reasons.append(f"{head.overflow} blocks, threads, regions or children found no room in the counting tables")
+    if head.lost_children:
+        reasons.append(f"{head.lost_children} forked child processes were not counted")
     if head.state == RUNNING:
         reasons.append("it did not end by itself (a signal, or a crash)" if ended else "it was still running")
     slots = threads(view, head)

@@ -308,6 +308,7 @@ typedef struct LedgerHeader {
   u64 blocks, code_bytes, regions, threads, lanes, notes;
   u64 translated;  /* blocks in all, with and without a counter */
   u64 overflow;    /* blocks, threads or regions that found no room */
+  u64 lost_children; /* forked, but without a ledger of their own */
   u64 hidden;      /* bits: what cpuid did not show to the program, rows of dispatch.c */
   char command[1024];
   char executing[1024]; /* path of the execve under way */

@@ -13,7 +13,7 @@ static int is_error(long p) { return p < 0 && p > -4096; }
 
 static void *map(void *at, size_t bytes, int fd, u64 offset)
 {
-  int flags = (fd < 0 ? 0x22 : 0x01) | 0x4000 | (at ? 0x10 : 0);
+  int flags = (fd < 0 ? 0x20 : 0) | (fd < 0 && at ? 0x02 : 0x01) | 0x4000 | (at ? 0x10 : 0); /* the head is shared with forked children */
   long p = SYS(9, at, bytes, 3, flags, fd, offset);
   return is_error(p) ? NULL : (void *)p;
 }
@@ -106,7 +106,7 @@ int ledger_fork(Context *c)
   if (!new)
     return 0;
   if (fd < 0)
-    __atomic_fetch_add(&old->overflow, 1, __ATOMIC_RELAXED); /* the parent's record says that a child was lost */
+    __atomic_fetch_add(&old->lost_children, 1, __ATOMIC_RELAXED);
   memcpy((u8 *)new + L_REGIONS, (u8 *)old + L_REGIONS, old->regions * sizeof(Region));
   memcpy((u8 *)new + L_BLOCKS, (u8 *)old + L_BLOCKS, old->blocks * sizeof(LedgerBlock));
   memcpy((u8 *)new + L_CODE, (u8 *)old + L_CODE, old->code_bytes);
