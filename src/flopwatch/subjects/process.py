@@ -24,6 +24,7 @@ class Ended:
     signal: int
     seconds: float
     interrupted: bool = False
+    pid: int = 0
 
 
 def run(
@@ -78,8 +79,8 @@ def run(
         for number, previous in earlier.items():
             signal.signal(number, previous)
     if status < 0:
-        return Ended(128 - status, -status, seconds, interrupted=presses > 0)
-    return Ended(status, 0, seconds, interrupted=presses > 0)
+        return Ended(128 - status, -status, seconds, presses > 0, child.pid)
+    return Ended(status, 0, seconds, presses > 0, child.pid)
 
 
 def _start(

@@ -1,0 +1,154 @@
+/* Counting inside a running process: the library's own calls, and threads caught by a signal. */
+#include "engine.h"
+
+typedef struct LogEntry {
+  u32 label, slot;
+  u64 index; /* of a block; from 1 << 32 on, of a lane counter */
+  u64 count;
+} LogEntry;
+
+#define LOG_BYTES (1ul << 30)
+static LogEntry *log_start;
+static u64 log_count;
+static int capturing;
+
+static void *room(size_t bytes)
+{
+  long p = SYS(9, 0, bytes, 3, 0x4022, -1, 0);
+  return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+API int flopwatch_open(const u8 *filter)
+{
+  if (ledger)
+    return 0;
+  memcpy(interesting, filter, sizeof interesting);
+  log_start = room(LOG_BYTES);
+  return log_start && ledger_open(NULL, HOW_CALLED) && cache_open() ? 0 : -12;
+}
+
+int engine_begin(void)
+{
+  Context *c = current_or_null();
+  stopping = 0;
+  if (c && !c->native)
+    return -16; /* is followed already */
+  if (!c && !(c = start(HOW_CALLED)))
+    return -12;
+  if (!c->last && !(c->last = room(COUNTERS_BYTES + LANES_BYTES)))
+    return -12;
+  c->native = 0;
+  ledger_threads()[c->slot].state = THREAD_RUNNING;
+  if (!signals_taken)
+    signals_open();
+  return 0;
+}
+
+/* Runs in the thread to be followed: it goes on translated where the signal met it. */
+static void capture(int signal, void *info, void *uc)
+{
+  u64 *rip = (u64 *)((u8 *)uc + 168);
+  Context *c = current_or_null();
+  (void)signal, (void)info;
+  if ((c && !c->native) || in_engine(*rip) || in_cache(*rip))
+    return;
+  if (!c && !(c = start(HOW_ATTACH)))
+    return;
+  if (!c->last)
+    c->last = room(COUNTERS_BYTES + LANES_BYTES);
+  c->native = 0;
+  ledger_threads()[c->slot].state = THREAD_RUNNING;
+  c->target = *rip;
+  *rip = (u64)enter_translation;
+}
+
+static int free_signal(void)
+{
+  u64 action[4];
+  for (int s = 64; s > 34; s--)
+    if (SYS(13, s, NULL, action, 8) == 0 && action[0] == 0)
+      return s;
+  return 0;
+}
+
+static int is_followed(u32 tid)
+{
+  for (u32 i = 0; i < context_count; i++)
+    if (contexts[i] && contexts[i]->tid == tid && contexts[i]->alive && !contexts[i]->native)
+      return 1;
+  return 0;
+}
+
+/* Follows another thread of this process. 0, or an error: it blocks the signal, or is gone. */
+API int flopwatch_follow(u32 tid)
+{
+  stopping = 0;
+  if (is_followed(tid))
+    return 0;
+  u64 ours[4] = {(u64)capture, 4 | 0x04000000 | 0x10000000 /* siginfo, restorer, restart */, (u64)restorer, ~0ul}, before[4];
+  if (!capturing && !(capturing = free_signal()))
+    return -16;
+  SYS(13, capturing, ours, before, 8);
+  long pid = SYS(GETPID), ret = SYS(234, pid, tid, capturing);
+  for (int i = 0; ret == 0 && i < 2000 && !is_followed(tid); i++) {
+    u64 pause[2] = {0, 500000};
+    SYS(35 /* nanosleep */, pause, NULL);
+  }
+  if (ret == 0 && !is_followed(tid))
+    ret = -110;
+  if (ret != -110)
+    SYS(13, capturing, before, NULL, 8); /* a signal still on its way must find our handler */
+  return (int)ret;
+}
+
+/* All threads leave at their next system call or unlinked branch; handlers are the program's own again. */
+API void flopwatch_stop(void)
+{
+  stopping = 1;
+  for (u32 i = 0; i < context_count; i++)
+    if (contexts[i])
+      memset((u8 *)contexts[i] + IBL_OFFSET, 0, IBL_BYTES);
+  signals_close();
+}
+
+static void settle(Context *c, u32 label, const u64 *now, u64 *last, u64 n, u64 base)
+{
+  for (u64 i = 0; i < n; i++)
+    if (now[i] != last[i]) {
+      if ((log_count + 1) * sizeof(LogEntry) < LOG_BYTES)
+        log_start[log_count++] = (LogEntry){label, c->slot, base + i, now[i] - last[i]};
+      else
+        ledger->overflow++;
+      last[i] = now[i];
+    }
+}
+
+/* Everything that the followed threads executed since the last settlement belongs to `label`. */
+API void flopwatch_settle(u32 label)
+{
+  u64 blocks = ledger->blocks, lanes = ledger->lanes;
+  for (u32 i = 0; i < context_count; i++) {
+    Context *c = contexts[i];
+    if (!c)
+      continue;
+    if (!c->last && !(c->last = room(COUNTERS_BYTES + LANES_BYTES)))
+      continue;
+    settle(c, label, counters_of(c), c->last, blocks, 0);
+    settle(c, label, lanes_of(c), c->last + MAX_BLOCKS, lanes, 1ul << 32);
+  }
+}
+
+/* What was executed while nobody counted (threads that are still on their way out) belongs to no label. */
+API void flopwatch_discard(void)
+{
+  u64 kept = log_count;
+  flopwatch_settle(0);
+  log_count = kept;
+}
+
+API void *flopwatch_ledger(void) { return ledger; }
+API LogEntry *flopwatch_log(void) { return log_start; }
+API u64 flopwatch_log_length(void) { return log_count; }
+API void flopwatch_log_clear(void) { log_count = 0; }
+API int flopwatch_is_followed(u32 tid) { return is_followed(tid); }
+API int flopwatch_decode(const u8 *code, u64 address, Instruction *out) { return decode(code, address, out); }

@@ -1,0 +1,124 @@
+/* How the engine gets hold of a process: preloaded into a new image, or called from inside. */
+#include "engine.h"
+
+static const char variable[] = "FLOPWATCH_LEDGER=", preload[] = "LD_PRELOAD=";
+static char own_path[512];
+
+/* ---- preloaded ---- */
+
+static void take_out(char **envp, int at)
+{
+  for (; envp[at]; at++)
+    envp[at] = envp[at + 1];
+}
+
+/* Takes our two variables out of the environment before the program looks; what the user preloads stays. */
+static const char *scrub(char **envp)
+{
+  const char *directory = NULL;
+  for (int i = 0; envp[i]; i++)
+    if (text_starts(envp[i], variable)) {
+      directory = envp[i] + sizeof variable - 1;
+      take_out(envp, i--);
+    } else if (text_starts(envp[i], preload)) {
+      char *value = envp[i] + sizeof preload - 1, *rest = value;
+      while (*rest && *rest != ':' && *rest != ' ')
+        rest++;
+      if ((size_t)(rest - value) < sizeof own_path) {
+        memcpy(own_path, value, rest - value);
+        own_path[rest - value] = 0;
+      }
+      if (*rest)
+        memcpy(value, rest + 1, text_length(rest + 1) + 1);
+      else
+        take_out(envp, i--);
+    }
+  return directory;
+}
+
+static int read_filter(const char *directory)
+{
+  char path[600];
+  text_add(text_add(path, directory), "/filter");
+  long fd = SYS(257, -100, path, 0x80000);
+  if (fd < 0)
+    return 0;
+  long n = SYS(0, fd, interesting, sizeof interesting);
+  SYS(3, fd);
+  return n == sizeof interesting;
+}
+
+Context *start(enum How how)
+{
+  Context *c = context_new();
+  if (!c || !context_attach_slot(c, how))
+    return NULL;
+  context_enter(c);
+  return c;
+}
+
+int engine_preloaded(int argc, char **argv, char **envp)
+{
+  (void)argc, (void)argv;
+  if (!envp)
+    return 0;
+  const char *directory = scrub(envp);
+  if (!directory || !read_filter(directory))
+    return 0;
+  if (!ledger_open(directory, HOW_SPAWN) || !cache_open() || !start(HOW_SPAWN)) {
+    static const char text[] = "flopwatch: the counting engine could not start in this process\n";
+    SYS(1, 2, text, sizeof text - 1);
+    return 0;
+  }
+  signals_open();
+  return 1;
+}
+
+/* The new image of an execve must find us: the environment gets our two variables back. */
+void follow_child_of_exec(Context *c)
+{
+  int at = c->r[RAX] == 322;
+  if (!ledger_directory[0])
+    return; /* counting inside one process: what it starts is its own affair */
+  u64 *r = c->r;
+  char **envp = (char **)r[at ? R10 : RDX];
+  size_t n = 0, bytes = 8192;
+  for (; envp && envp[n]; n++)
+    if (text_starts(envp[n], preload))
+      bytes += text_length(envp[n]);
+  bytes += (n + 3) * sizeof(char *);
+  bytes = (bytes + 4095) & ~4095ul;
+  long p = SYS(9, 0, bytes, 3, 0x22, -1, 0);
+  if (p < 0 && p > -4096) {
+    note("no memory to follow an exec", 0);
+    return;
+  }
+  char **list = (char **)p, *text = (char *)(list + n + 3);
+  size_t used = 0;
+  list[used++] = text;
+  text = text_add(text_add(text, variable), ledger_directory) + 1;
+  list[used++] = text;
+  text = text_add(text_add(text, preload), own_path);
+  for (size_t i = 0; i < n; i++)
+    if (text_starts(envp[i], preload))
+      text = text_add(text_add(text, ":"), envp[i] + sizeof preload - 1);
+    else
+      list[used++] = envp[i];
+  list[used] = NULL;
+  const char *path = (const char *)r[at ? RSI : RDI];
+  if (!c->shares_memory && path) {
+    size_t length = text_length(path);
+    if (length < sizeof ledger->executing)
+      memcpy(ledger->executing, path, length + 1);
+    ledger->state = STATE_EXEC;
+  } else {
+    ledger_threads()[c->slot].state = THREAD_ENDED;
+  }
+  long ret = at ? SYS(322, r[RDI], r[RSI], r[RDX], list, r[R8]) : SYS(59, r[RDI], r[RSI], list);
+  if (!c->shares_memory)
+    ledger->state = STATE_RUNNING;
+  ledger_threads()[c->slot].state = THREAD_RUNNING;
+  SYS(11, p, bytes);
+  r[RAX] = (u64)ret;
+  c->next = ((Pause *)c->exit)->after;
+}

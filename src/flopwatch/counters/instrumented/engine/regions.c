@@ -1,0 +1,149 @@
+/* Which code is mapped where, read from /proc/self/maps when an address is met that no known region holds. */
+#include "engine.h"
+
+static char text[1 << 14];
+
+static u64 parse_hex(const char **p)
+{
+  u64 n = 0;
+  for (;; (*p)++) {
+    char c = **p;
+    if (c >= '0' && c <= '9') n = n * 16 + (c - '0');
+    else if (c >= 'a' && c <= 'f') n = n * 16 + (c - 'a' + 10);
+    else return n;
+  }
+}
+
+static void add(u64 start, u64 end, u64 offset, enum Guard writable, const char *path)
+{
+  Region *r = ledger_regions();
+  u32 n = ledger->regions;
+  for (u32 i = n; i-- > 0;)
+    if (!r[i].dropped && r[i].start <= start && r[i].end >= end)
+      return; /* known; our own protection splits the lines of writable regions */
+  if (n >= MAX_REGIONS) {
+    ledger->overflow++;
+    return;
+  }
+  r[n].start = start, r[n].end = end, r[n].offset = offset, r[n].writable = writable, r[n].dropped = 0, r[n].faults = 0;
+  size_t length = text_length(path);
+  if (length > sizeof r[n].path - 1)
+    length = sizeof r[n].path - 1;
+  memcpy(r[n].path, path, length);
+  r[n].path[length] = 0;
+  ledger->regions = n + 1;
+}
+
+static void line(const char *p)
+{
+  u64 start = parse_hex(&p);
+  p++;
+  u64 end = parse_hex(&p);
+  p++;
+  if (p[2] != 'x' || p[0] != 'r')
+    return;
+  int writable = p[1] == 'w', shared = p[3] == 's';
+  p += 5;
+  u64 offset = parse_hex(&p);
+  while (*p == ' ') p++;
+  while (*p && *p != ' ') p++; /* device */
+  while (*p == ' ') p++;
+  while (*p && *p != ' ') p++; /* inode */
+  while (*p == ' ') p++;
+  if (start >= (u64)cache_start && start < (u64)cache_end)
+    return;
+  /* Shared memory that is no file of a library may be written through another mapping; a stack is written all the time. */
+  int elsewhere = shared && (!*p || text_starts(p, "/memfd:") || text_starts(p, "/dev/shm"));
+  add(start, end, offset, elsewhere || (writable && text_starts(p, "[stack")) ? GUARD_COMPARE : writable ? GUARD_PROTECT : GUARD_NONE, p);
+}
+
+static void read_maps(void)
+{
+  int fd = SYS(257 /* openat */, -100, "/proc/self/maps", 0x80000 /* close on exec */);
+  if (fd < 0)
+    return;
+  size_t kept = 0;
+  long n;
+  while ((n = SYS(0 /* read */, fd, text + kept, sizeof text - kept - 1)) > 0) {
+    kept += n;
+    size_t from = 0;
+    for (size_t i = 0; i < kept; i++)
+      if (text[i] == '\n') {
+        text[i] = 0;
+        line(text + from);
+        from = i + 1;
+      }
+    memcpy(text, text + from, kept - from);
+    kept -= from;
+    if (kept == sizeof text - 1)
+      kept = 0; /* a line longer than the buffer: no path is */
+  }
+  SYS(3 /* close */, fd);
+}
+
+#define PAGE 4096ul
+
+void region_protect(u64 start, u64 end)
+{
+  start &= ~(PAGE - 1);
+  SYS(10 /* mprotect */, start, ((end + PAGE - 1) & ~(PAGE - 1)) - start, 5 /* read, execute */);
+}
+
+int region_written(u64 address)
+{
+  Region *r = ledger_regions();
+  for (u32 i = ledger->regions; i-- > 0;)
+    if (!r[i].dropped && r[i].writable == GUARD_PROTECT && address >= r[i].start && address < r[i].end) {
+      lock_cache();
+      u64 page = address & ~(PAGE - 1);
+      if (++r[i].faults > MANY_FAULTS) {
+        r[i].writable = GUARD_COMPARE;
+        translations_drop(i, 0, ~0ul);
+        SYS(10, r[i].start, r[i].end - r[i].start, 7);
+      } else {
+        translations_drop(i, page, page + PAGE);
+        SYS(10, page, PAGE, 7);
+      }
+      unlock_cache();
+      return 1;
+    }
+  return 0;
+}
+
+static int find(u64 address)
+{
+  static int last;
+  Region *r = ledger_regions();
+  int n = ledger->regions;
+  if (last < n && !r[last].dropped && address >= r[last].start && address < r[last].end)
+    return last;
+  for (int i = n; i-- > 0;)
+    if (!r[i].dropped && address >= r[i].start && address < r[i].end)
+      return last = i;
+  return -1;
+}
+
+int region_of(u64 address)
+{
+  int i = find(address);
+  if (i < 0) {
+    read_maps();
+    i = find(address);
+  }
+  return i;
+}
+
+void regions_forget(u64 start, u64 end)
+{
+  Region *r = ledger_regions();
+  int hit = 0;
+  for (u32 i = 0; i < ledger->regions; i++)
+    if (!r[i].dropped && r[i].start < end && r[i].end > start) {
+      if (!hit++)
+        lock_cache();
+      translations_drop(i, 0, ~0ul);
+      r[i].dropped = 1;
+    }
+  if (hit)
+    unlock_cache();
+}

@@ -1,0 +1,157 @@
+/* Handlers run translated too.
+ *
+ * The kernel sees one handler, ours. Where the signal met translated code, the program's handler is run as a nested piece of translation
+ * on the stack that the kernel chose, and returns through the kernel as usual, or never, if it jumps away. Where it met the engine
+ * itself, it is kept, everything else is blocked, and it is sent again from the next safe point.
+ */
+#include "engine.h"
+
+typedef struct Action {
+  u64 handler, flags, restorer, mask;
+} Action;
+
+#define SIGSEGV 11
+#define SA_SIGINFO 4u
+#define SA_RESTORER 0x04000000u
+#define SA_RESETHAND 0x80000000u
+#define UC_RIP 168
+#define UC_RSP 160
+#define UC_MASK 296
+
+static Action actions[65];
+volatile u32 signals_taken;
+
+static int is_function(u64 handler) { return handler > 1; }
+
+static long set_action(int signal, const Action *act, Action *old) { return SYS(13, signal, act, old, 8); }
+
+long signal_action(Context *c, int signal, const void *act_, void *old_, u64 size)
+{
+  const Action *act = act_;
+  Action *old = old_, before;
+  (void)c;
+  if (size != 8 || signal < 1 || signal > 64)
+    return SYS(13, signal, act, old, size);
+  before = actions[signal];
+  Action ours, seen;
+  long ret;
+  if (act) {
+    Action wanted = *act;
+    ours = wanted;
+    if (is_function(wanted.handler) || (signal == SIGSEGV && !wanted.handler)) {
+      ours.handler = (u64)engine_signal;
+      ours.flags |= SA_RESTORER | SA_SIGINFO;
+      ours.restorer = (u64)restorer;
+    }
+    actions[signal] = wanted;
+    ret = set_action(signal, &ours, &seen);
+    if (ret < 0)
+      actions[signal] = before;
+  } else {
+    ret = set_action(signal, NULL, &seen);
+  }
+  if (ret == 0 && old)
+    *old = seen.handler == (u64)engine_signal ? before : seen;
+  return ret;
+}
+
+/* Handlers that were installed before the engine came are wrapped where they stand. */
+void signals_open(void)
+{
+  Action segv;
+  if (set_action(SIGSEGV, NULL, &segv) == 0 && segv.handler == 0)
+    signal_action(NULL, SIGSEGV, &segv, NULL, 8); /* guards writable code, see regions.c */
+  for (int s = 1; s <= 64; s++) {
+    Action a;
+    if (set_action(s, NULL, &a) < 0 || !is_function(a.handler) || a.handler == (u64)engine_signal)
+      continue;
+    signal_action(NULL, s, &a, NULL, 8);
+  }
+  signals_taken = 1;
+}
+
+void signals_close(void)
+{
+  for (int s = 1; s <= 64; s++) {
+    Action a;
+    if (set_action(s, NULL, &a) == 0 && a.handler == (u64)engine_signal)
+      set_action(s, &actions[s], NULL);
+  }
+  signals_taken = 0;
+}
+
+static int is_fault(int signal, const void *info)
+{
+  int code = ((const int *)info)[2];
+  return (signal == 11 || signal == 7 || signal == 4 || signal == 8 || signal == 5) && code > 0 && code != 0x80;
+}
+
+static void keep(Context *c, void *info, u8 *uc)
+{
+  u64 *mask = (u64 *)(uc + UC_MASK);
+  if (c->pending_count < MAX_PENDING)
+    memcpy(c->pending[c->pending_count++], info, 128);
+  else
+    note("a signal was lost, too many at once", ((int *)info)[0]);
+  if (!c->masked) {
+    c->mask = *mask;
+    c->masked = 1;
+  }
+  *mask = ~0ul;
+}
+
+void deliver_pending(Context *c)
+{
+  for (u32 i = 0; i < c->pending_count; i++)
+    SYS(297 /* rt_tgsigqueueinfo */, c->pid, c->tid, ((int *)c->pending[i])[0], c->pending[i]);
+  c->pending_count = 0;
+  c->masked = 0;
+  c->next2 = c->next;
+  c->next = unblock_entry;
+}
+
+void engine_signal(int signal, void *info, void *uc_)
+{
+  u8 *uc = uc_;
+  u64 *rip = (u64 *)(uc + UC_RIP);
+  if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && region_written(((u64 *)info)[2]))
+    return; /* the program rewrote code of its own: the write is done again */
+  Context *c = current_or_null();
+  Action a = actions[signal];
+  if (signal == SIGSEGV && !is_function(a.handler)) { /* what would have happened */
+    Action plain = {0, SA_RESTORER, (u64)restorer, 0};
+    set_action(signal, &plain, NULL);
+    if (!is_fault(signal, info))
+      SYS(297 /* rt_tgsigqueueinfo */, SYS0(GETPID), SYS0(GETTID), signal, info);
+    return;
+  }
+  if (!c || c->native) {
+    if (is_function(a.handler))
+      ((void (*)(int, void *, void *))a.handler)(signal, info, uc);
+    return;
+  }
+  if (in_engine(*rip)) {
+    if (is_fault(signal, info)) {
+      note("the engine itself failed at text offset", *rip - (u64)__ehdr_start);
+      Action plain = {0, SA_RESTORER, (u64)restorer, 0};
+      set_action(signal, &plain, NULL);
+      return;
+    }
+    keep(c, info, uc);
+    return;
+  }
+  if (a.flags & SA_RESETHAND)
+    actions[signal].handler = 0;
+  if (!is_function(a.handler))
+    return;
+  u64 inside = *rip, shown = application_pc(inside);
+  if (shown)
+    *rip = shown; /* the block that the program was in; good enough to look at */
+  run_nested(c, a.handler, signal, info, uc);
+  if (!shown || *rip == shown) {
+    *rip = inside;
+  } else { /* the handler chose another place to go on */
+    c->target = *rip;
+    *rip = (u64)enter_translation;
+  }
+}
