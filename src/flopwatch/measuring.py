@@ -144,6 +144,7 @@ def _record(
         complete=not partial,
         partial=tuple(dict.fromkeys(partial)),
         hidden=result.hidden,
+        notes=result.notes,
         exit_code=result.exit_code,
         signal=result.signal,
         processes=tuple(_process(image, name) for image, name in zip(images, names, strict=True)),

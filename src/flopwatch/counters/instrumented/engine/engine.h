@@ -13,6 +13,7 @@
  *   threads.c    one context for each thread
  *   ledger.c     the shared file
  *   dispatch.c   what happens between translated blocks
+ *   imports.c    Python's imports run natively
  *   entry.c      how the engine gets hold of a process that it was preloaded into
  *   called.c     counting inside a running process, by calls
  */
@@ -83,11 +84,13 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define C_MASK 312
 #define C_RESUME 320
 #define C_GATE_CLONED 328
+#define C_GATE_IMPORT 336
 
 #define IBL_BITS 16
-#define IBL_OFFSET (256 * 1024) /* from the context: pairs of (minus the address, translation) */
-#define IBL_BYTES (16 << IBL_BITS)
-#define COUNTERS_OFFSET (IBL_OFFSET + IBL_BYTES)
+#define IBL_BYTES (8 << IBL_BITS)
+#define TAGS_OFFSET (256 * 1024) /* from the context: minus the addresses that indirect branches go to, by their low bits */
+#define LANDINGS_OFFSET (TAGS_OFFSET + IBL_BYTES) /* and where their translations are entered */
+#define COUNTERS_OFFSET (LANDINGS_OFFSET + IBL_BYTES)
 #define MAX_BLOCKS (1 << 20)
 #define MAX_LANES (1 << 18)
 #define COUNTERS_BYTES (8 * MAX_BLOCKS)
@@ -106,7 +109,7 @@ typedef struct Context {
   u64 u[7];
   u64 next2, child, mask;
   u64 resume;            /* application address after a native call of the engine's own functions */
-  u64 gate_cloned;
+  u64 gate_cloned, gate_import;
   /* from here on only C looks */
   u32 tid;
   u32 slot;              /* in the ledger's table of threads */
@@ -120,6 +123,7 @@ typedef struct Context {
   u32 pending_count;
   u32 masked;            /* signals are blocked until the next safe point */
   u8 pending[MAX_PENDING][128];
+  u64 paused_at;         /* cycles, when a native import began */
   u64 *last;             /* counts at the last settlement, blocks then lanes */
 } Context;
 
@@ -133,7 +137,7 @@ _Static_assert(offsetof(Context, u) == C_U, "unblock slots");
 _Static_assert(offsetof(Context, next2) == C_NEXT2, "next2");
 _Static_assert(offsetof(Context, child) == C_CHILD, "child");
 _Static_assert(offsetof(Context, mask) == C_MASK, "mask");
-_Static_assert(offsetof(Context, gate_cloned) == C_GATE_CLONED, "gates");
+_Static_assert(offsetof(Context, gate_import) == C_GATE_IMPORT, "gates");
 
 static inline u64 *counters_of(Context *c) { return (u64 *)((u8 *)c + COUNTERS_OFFSET); }
 static inline u64 *lanes_of(Context *c) { return (u64 *)((u8 *)c + LANES_OFFSET); }
@@ -185,6 +189,7 @@ typedef struct Region {
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
 int region_written(u64 address); /* a write faulted: was it our protection? */
 void region_protect(u64 start, u64 end);
+void regions_check(void); /* mappings may have changed unseen: drop what is no longer there */
 void regions_forget(u64 start, u64 end); /* the mapping changes: drop regions and translations */
 
 /* ---- cache.c ---- */
@@ -228,7 +233,7 @@ u64 application_pc(u64 code); /* the block that a cache address belongs to, 0: n
 void link_exit(Exit *e, u64 code);
 u8 *exit_stub(u64 target, u8 *patch);
 void ibl_set(Context *c, u64 pc, u64 code);
-extern u64 ibl_entry, unblock_entry, clone_entry;
+extern u64 unblock_entry, clone_entry;
 static inline int in_cache(u64 a) { return a >= (u64)cache_start && a < (u64)cache_end; }
 
 /* emitters */
@@ -241,6 +246,7 @@ void emit_jump_slot(u32 slot);      /* jmp gs:[slot] */
 void emit_jump_to(u8 *to);          /* jmp rel32 inside the cache */
 u8 *emit_jump_linkable(int opcode); /* jmp (0xE9) or jcc (0x80..0x8F); returns the address of its displacement, kept inside a cache line */
 void emit_align(void);
+void emit_lookup(void);
 void emit_common(void);             /* the shared pieces: lookup of indirect branches, unblocking, clone */
 
 /* ---- translate.c ---- */
@@ -256,6 +262,8 @@ void gate_cpuid(void);
 void gate_check(void);
 void gate_child(void);
 void gate_cloned(void);
+void gate_import(void);
+void resume_import(void);      /* where a native import comes back */
 void enter_translation(void);  /* go on at context->target, with the registers as they are */
 void reenter(void);            /* where a native call from translated code comes back */
 void nested_return(void);
@@ -268,6 +276,8 @@ void engine_cpuid(Context *c);
 void engine_check(Context *c);
 void engine_child(Context *c);
 void engine_cloned(Context *c);
+void engine_import(Context *c);
+void engine_resume(Context *c);
 void engine_signal(int signal, void *info, void *uc);
 static inline Context *current(void) { Context *c; __asm__ volatile("mov %%gs:0, %0" : "=r"(c)); return c; }
 Context *current_or_null(void); /* safe in a thread that was never followed */
@@ -308,6 +318,7 @@ typedef struct LedgerHeader {
   u64 blocks, code_bytes, regions, threads, lanes, notes;
   u64 translated;  /* blocks in all, with and without a counter */
   u64 overflow;    /* blocks, threads or regions that found no room */
+  u64 imports;     /* Python imports that ran natively */
   u64 lost_children; /* forked, but without a ledger of their own */
   u64 hidden;      /* bits: what cpuid did not show to the program, rows of dispatch.c */
   char command[1024];
@@ -350,6 +361,16 @@ static inline Region *ledger_regions(void) { return (Region *)((u8 *)ledger + L_
 static inline LedgerBlock *ledger_blocks(void) { return (LedgerBlock *)((u8 *)ledger + L_BLOCKS); }
 static inline u8 *ledger_code(void) { return (u8 *)ledger + L_CODE; }
 extern char ledger_directory[512];
+
+/* ---- imports.c ---- */
+
+extern u64 import_function; /* 0: none known */
+extern u32 count_imports;
+void imports_look(const Region *r);
+
+/* ---- called.c ---- */
+
+int follow_thread(u32 tid);
 
 /* ---- entry.c ---- */
 

@@ -43,8 +43,10 @@ static int read_filter(const char *directory)
   long fd = SYS(257, -100, path, 0x80000);
   if (fd < 0)
     return 0;
-  long n = SYS(0, fd, interesting, sizeof interesting);
+  u8 all; /* whether imports count too */
+  long n = SYS(0, fd, interesting, sizeof interesting), m = SYS(0, fd, &all, 1);
   SYS(3, fd);
+  count_imports = m == 1 ? all : 1;
   return n == sizeof interesting;
 }
 

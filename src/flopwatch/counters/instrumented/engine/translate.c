@@ -265,14 +265,14 @@ static u64 emit_end(const Instruction *i, const u8 *code)
     emit_indirect_target(i, code);
     if (i->kind == K_CALL_INDIRECT)
       emit_push(behind);
-    emit_jump_to((u8 *)ibl_entry);
+    emit_lookup();
     return 0;
   case K_RET:
     emit_store(RCX, C_S1);
     e1(0x59); /* pop rcx */
     if (i->opcode == 0xC2)
       e1(0x48), e1(0x8D), e1(0xA4), e1(0x24), e4(code[i->opcode_at + 1] | code[i->opcode_at + 2] << 8); /* lea rsp, [rsp + n] */
-    emit_jump_to((u8 *)ibl_entry);
+    emit_lookup();
     return 0;
   case K_LOOP: {
     while (((u64)emit & 63) > 64 - 16)
@@ -380,6 +380,8 @@ static u64 translate_one(u64 pc, int region_index)
     emit_check(pc, at - pc);
   else if (r->writable == GUARD_PROTECT)
     region_protect(pc, at);
+  if (pc == import_function && !count_imports)
+    emit_pause(C_GATE_IMPORT, pc);
   u32 lane = (u32)ledger->lanes;
   u64 before = ledger->blocks;
   if (counted && list[0].kind != K_UNSUPPORTED)
