@@ -144,7 +144,7 @@ def _write(
     if as_json:
         out.write(encode(record, by).decode())
     elif separator is not None:
-        csv.render(views.by_axis(record, by) if by else views.summary(record), out, separator)
+        csv.render(views.by_axis(record, by, full_names=True) if by else views.summary(record), out, separator)
     else:
         report = reports.find("markdown" if markdown else "table")
         for index, sheet in enumerate(_sheets(record, by, top)):
