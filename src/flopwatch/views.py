@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import statistics
 from collections import Counter
@@ -15,7 +16,7 @@ from flopwatch.sheet import Column, Sheet, Value
 
 D = TypeVar("D", bound=str)
 
-LONGEST_NAME = 44  # what 80 columns leave beside the figures
+LONGEST_NAME = 36  # what 80 columns leave beside the figures
 CONVENTIONS = {
     "pmu": "pmu (as Intel's FP_ARITH events count: FMA = 2, min, max and approximations = 1)",
     "arithmetic": "arithmetic (FMA = 2; min, max and approximations = 0)",
@@ -143,9 +144,16 @@ def coverage(record: Record) -> str:
 
 def shortened(names: Sequence[str], axis: str) -> list[str]:
     """Names for a table: libraries without their folder, symbols without their arguments; different names stay so."""
-    plain = [name.rsplit("/", 1)[-1] if axis == "library" else _without_arguments(name) for name in names]
-    times = Counter(plain)
-    return [_cut(short if times[short] == 1 else name) for short, name in zip(plain, names, strict=True)]
+    if axis == "library":
+        plain = [name.rsplit("/", 1)[-1] for name in names]
+        return [_cut(short if plain.count(short) == 1 else name) for short, name in zip(plain, names, strict=True)]
+    plain = [_without_arguments(name) for name in names]
+    times, seen = Counter(plain), Counter[str]()
+    found = []
+    for name in plain:
+        seen[name] += 1
+        found.append(_cut(name) + (f" #{seen[name]}" if times[name] > 1 else ""))
+    return found
 
 
 def _without_arguments(name: str) -> str:
@@ -153,6 +161,7 @@ def _without_arguments(name: str) -> str:
     if ("(" not in name and "<" not in name) or name.startswith(("[", "(")):
         return name
     kept, depth = [], 0
+    name = re.sub(r" \[clone [^]]*\]", "", name)
     for letter in name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}"):
         depth += (letter in "<(") - (letter in ">)")
         if depth == 0 and letter not in ">)":

@@ -103,12 +103,13 @@ def test_names_for_a_table() -> None:
     symbols = {
         "axpy": "axpy",
         "void at::native::(anonymous namespace)::fill<float>(at::Tensor&, int) const": "at::native::{anonymous}::fill",
-        "std::function<void (int)>::operator()(int) const": "std::function::operator{}",
+        "std::function<void (int)>::operator()() const": "std::function::operator{}",
+        "void one<int>(int) [clone .constprop.0] [clone ._omp_fn.1]": "one",
         "[no symbol]": "[no symbol]",
         "(2 more)": "(2 more)",
     }
     assert views.shortened(list(symbols), "symbol") == list(symbols.values())
-    assert views.shortened(["f(int)", "f(long)"], "symbol") == ["f(int)", "f(long)"]
+    assert views.shortened(["f(int)", "g", "f(long)"], "symbol") == ["f #1", "g", "f #2"]
     (cut,) = views.shortened(["begin" + "x" * 100 + "end"], "symbol")
     assert len(cut) <= views.LONGEST_NAME
     assert cut.startswith("begin") and cut.endswith("end")
