@@ -19,7 +19,7 @@ int main(void) {
     wait(NULL);
     if (fork() == 0) {
         clearenv();
-        execl("/bin/sh", "sh", "-c", "/usr/bin/env | sort; echo $0", (char *)NULL);
+        execl("/bin/sh", "sh", "-c", "/usr/bin/env; echo $0", (char *)NULL);
     }
     wait(NULL);
     return 0;

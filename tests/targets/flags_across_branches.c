@@ -3,6 +3,8 @@
 #include <stdint.h>
 #define LIMBS 64
 #define ROUNDS 50
+#define COMBINATIONS 128
+#define PER_COMBINATION 3
 
 /* A number of LIMBS words plus itself, with the carry alive over the loop's branch and an addition that is counted. */
 static NOINLINE int add_long(uint64_t *to, const uint64_t *from) {
@@ -38,7 +40,7 @@ int main(void) {
             CHECK(a[i] == 0);
     }
     const uint64_t bits[] = {0x001, 0x004, 0x010, 0x040, 0x080, 0x400, 0x800};
-    for (int set = 0; set < 128; set++) {
+    for (int set = 0; set < COMBINATIONS; set++) {
         uint64_t flags = 0x202;
         for (int bit = 0; bit < 7; bit++)
             flags |= set >> bit & 1 ? bits[bit] : 0;

@@ -2,6 +2,7 @@
 #include "work.h"
 #include <stdint.h>
 #define ROUNDS 200
+#define PER_ROUND 2
 
 static NOINLINE uint64_t all(uint64_t seed) {
     uint64_t sum;

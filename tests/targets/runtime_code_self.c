@@ -18,7 +18,7 @@ int main(void) {
 
     /* g(rounds, byte): xor into the opcode byte of its own loop body each round */
     const unsigned char loop[] = {0x0f, 0x58, 0xc1,                   /* addps or mulps xmm0, xmm1 */
-                                  0x40, 0x30, 0x35, 0xf8, 0xff, 0xff, 0xff, /* xor [rip-8], sil: the 58 above */
+                                  0x40, 0x30, 0x35, 0xf7, 0xff, 0xff, 0xff, /* xor [rip-9], sil: the 58 above */
                                   0x48, 0xff, 0xcf,                   /* dec rdi */
                                   0x75, 0xf1,                         /* jnz */
                                   0xc3};

@@ -2,6 +2,7 @@
 #include "work.h"
 #include <string.h>
 #define ROUNDS 40
+#define PER_ROUND 3
 #define SIZE 1000
 
 int main(void) {

@@ -9,6 +9,7 @@
 #include <time.h>
 #define ROUNDS 100
 #define BETWEEN 5
+#define BESIDE_SYSCALL 2
 
 extern char after_syscall[];
 
