@@ -1,7 +1,9 @@
-/* An independent witness: runs a command one instruction at a time under ptrace (threads and children too) and writes which instructions were retired how often.
+/* An independent witness: runs a command one instruction at a time under ptrace (threads and children too) and
+ * writes which instructions were retired how often.
  *
- * Usage: stepper OUT COMMAND [ARGUMENT...]. Each line of OUT: count, then the instruction's up to 15 bytes in hex (with what follows it; the reader decodes).
- * The exit code is the command's, or 128 + its signal. About 200,000 instructions a second.
+ * Usage: stepper OUT COMMAND [ARGUMENT...]. Each line of OUT: count, then the instruction's up to 15 bytes in hex
+ * (with what follows it; the reader decodes). The exit code is the command's, or 128 + its signal. About 200,000
+ * instructions a second.
  */
 #define _GNU_SOURCE
 #include <errno.h>

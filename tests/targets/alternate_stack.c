@@ -1,4 +1,5 @@
-/* Handlers on an alternate stack: while the main stack is exhausted by recursion (jumping out), and by raise; SS_ONSTACK and SS_AUTODISARM are what the kernel says. */
+/* Handlers on an alternate stack: while the main stack is exhausted by recursion (jumping out), and by raise;
+ * SS_ONSTACK and SS_AUTODISARM are what the kernel says. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Closes every descriptor from 3 up, as daemons do, then closes the standard ones too, and works on, in itself and in a child. */
+/* Closes every descriptor from 3 up, as daemons do, then closes the standard ones too, and works on, in itself and
+ * in a child. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// Exceptions in several threads at once, carried over by std::future, and one of a type that nobody in the frames between knows.
+// Exceptions in several threads at once, carried over by std::future, and one of a type that nobody in the frames
+// between knows.
 #include "work.h"
 #include <future>
 #include <vector>

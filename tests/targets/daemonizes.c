@@ -1,4 +1,5 @@
-/* Changes its directory, its root-relative names and its session, forks and lets the parent go: the daemon's work is waited for through a pipe and counted. */
+/* Changes its directory, its root-relative names and its session, forks and lets the parent go: the daemon's work is
+ * waited for through a pipe and counted. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-/* Recursion DEPTH deep, far beyond what any return-address cache holds, and mutual recursion; each frame adds on the way down and on the way up. */
+/* Recursion DEPTH deep, far beyond what any return-address cache holds, and mutual recursion; each frame adds on the
+ * way down and on the way up. */
 #include "work.h"
 #define DEPTH 50000
 

@@ -1,4 +1,5 @@
-/* dlopen of a library that does not exist, of a file that is no library, and of a symbol that is not there, with work before, between and after, in two threads. */
+/* dlopen of a library that does not exist, of a file that is no library, and of a symbol that is not there, with
+ * work before, between and after, in two threads. */
 #include "work.h"
 #include <dlfcn.h>
 #include <pthread.h>

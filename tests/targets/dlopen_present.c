@@ -1,4 +1,5 @@
-/* A library with work in it, opened, called (it calls back) and closed ROUNDS times: loaded again, perhaps at the same address. */
+/* A library with work in it, opened, called (it calls back) and closed ROUNDS times: loaded again, perhaps at the
+ * same address. */
 #include "work.h"
 #include <dlfcn.h>
 #include <string.h>

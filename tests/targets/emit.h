@@ -1,4 +1,5 @@
-/* Machine code written at run time: a function of one argument, the number of rounds, that does one packed operation on xmm0 a round. */
+/* Machine code written at run time: a function of one argument, the number of rounds, that does one packed operation
+ * on xmm0 a round. */
 #ifndef EMIT_H
 #define EMIT_H
 

@@ -1,4 +1,5 @@
-/* What a program can see of how it was started, on stdout: arguments, environment, descriptors, signals, limits, children. The test compares it with a run without counting. */
+/* What a program can see of how it was started, on stdout: arguments, environment, descriptors, signals, limits,
+ * children. The test compares it with a run without counting. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* The environment that a child gets: what the program set, unset and passed, and nothing else; on stdout, through sh and env. */
+/* The environment that a child gets: what the program set, unset and passed, and nothing else; on stdout, through sh
+ * and env. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Starts itself again in five ways (fork + execv, vfork + execve with an empty environment, posix_spawn, fexecve, and system), then becomes another program for good. */
+/* Starts itself again in five ways (fork + execv, vfork + execve with an empty environment, posix_spawn, fexecve,
+ * and system), then becomes another program for good. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <fcntl.h>

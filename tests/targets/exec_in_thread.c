@@ -1,4 +1,5 @@
-/* A thread other than the first calls execv while the first and a third are alive: what they had counted must not be lost. */
+/* A thread other than the first calls execv while the first and a third are alive: what they had counted must not be
+ * lost. */
 #include "work.h"
 #include <pthread.h>
 #include <semaphore.h>

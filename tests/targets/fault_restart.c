@@ -1,5 +1,6 @@
-/* A load that faults in the middle of a run of additions: the handler opens the page and the load is tried again, or jumps away. Additions before the fault were
- * done once, the one that faulted once (on its second try) or never, and those behind it once or never. */
+/* A load that faults in the middle of a run of additions: the handler opens the page and the load is tried again, or
+ * jumps away. Additions before the fault were done once, the one that faulted once (on its second try) or never, and
+ * those behind it once or never. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <setjmp.h>

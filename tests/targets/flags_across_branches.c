@@ -1,4 +1,5 @@
-/* Carry, overflow, zero, sign, parity, auxiliary and direction flags carried over jumps, calls, returns and counted blocks. */
+/* Carry, overflow, zero, sign, parity, auxiliary and direction flags carried over jumps, calls, returns and counted
+ * blocks. */
 #include "work.h"
 #include <stdint.h>
 #define LIMBS 64

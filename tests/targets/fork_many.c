@@ -1,4 +1,5 @@
-/* CHILDREN children at a time, forked by a thread while another thread works: the counters of the parent's threads must not appear in them. */
+/* CHILDREN children at a time, forked by a thread while another thread works: the counters of the parent's threads
+ * must not appear in them. */
 #include "work.h"
 #include <pthread.h>
 #include <sys/wait.h>

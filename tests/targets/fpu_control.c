@@ -1,4 +1,5 @@
-/* MXCSR and the x87 control word: each rounding mode must give its own result, survive calls, system calls and new threads, and keep its flags. */
+/* MXCSR and the x87 control word: each rounding mode must give its own result, survive calls, system calls and new
+ * threads, and keep its flags. */
 #include "work.h"
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,4 +1,5 @@
-/* Moves, compares, conversions, logic, shuffles and roundings of floating-point registers: none of them is an operation. */
+/* Moves, compares, conversions, logic, shuffles and roundings of floating-point registers: none of them is an
+ * operation. */
 #include "work.h"
 #define N 1000
 

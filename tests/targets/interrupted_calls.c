@@ -1,4 +1,5 @@
-/* read and nanosleep under a timer: EINTR without SA_RESTART, restarted with it; sigsuspend, sigtimedwait, poll and signalfd answer as the kernel does. */
+/* read and nanosleep under a timer: EINTR without SA_RESTART, restarted with it; sigsuspend, sigtimedwait, poll and
+ * signalfd answer as the kernel does. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <errno.h>

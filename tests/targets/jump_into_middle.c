@@ -1,5 +1,5 @@
-/* Two readings of the same bytes: a jump into the middle of an instruction finds another one there (mov eax, imm32 whose constant holds mulps and ret); and blocks that
- * overlap because a loop enters one behind its start. */
+/* Two readings of the same bytes: a jump into the middle of an instruction finds another one there (mov eax, imm32
+ * whose constant holds mulps and ret); and blocks that overlap because a loop enters one behind its start. */
 #include "work.h"
 #define ROUNDS 300
 #define REENTERED 4

@@ -1,4 +1,5 @@
-/* A dense switch (a jump table), function pointers, tail calls and computed gotos: a small interpreter of PROGRAM instructions, run ROUNDS times. */
+/* A dense switch (a jump table), function pointers, tail calls and computed gotos: a small interpreter of PROGRAM
+ * instructions, run ROUNDS times. */
 #include "work.h"
 #define ROUNDS 200
 #define ADDS 3

@@ -1,4 +1,5 @@
-/* Code that libc calls back: qsort, bsearch, pthread_once, atexit, ftw, an ifunc resolver, lazy binding, and printf with a hook's stream. */
+/* Code that libc calls back: qsort, bsearch, pthread_once, atexit, ftw, an ifunc resolver, lazy binding, and printf
+ * with a hook's stream. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* FUNCTIONS different functions made at run time, each run once and then all again, so that caches of translated code fill up and are emptied. */
+/* FUNCTIONS different functions made at run time, each run once and then all again, so that caches of translated
+ * code fill up and are emptied. */
 #define _GNU_SOURCE
 #include "work.h"
 #include "emit.h"

@@ -1,4 +1,5 @@
-/* THREADS short-lived threads, at most AT_ONCE at a time; every other one is detached, and says when it is done through a semaphore. */
+/* THREADS short-lived threads, at most AT_ONCE at a time; every other one is detached, and says when it is done
+ * through a semaphore. */
 #include "work.h"
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,5 +1,5 @@
-/* AVX-512 only: the mask changes with every run of the same instruction: 0, 1, 2 ... 15 lanes, ROUNDS times over; also at 256 and 128 bits,
- * in double precision and as a masked scalar. */
+/* AVX-512 only: the mask changes with every run of the same instruction: 0, 1, 2 ... 15 lanes, ROUNDS times over;
+ * also at 256 and 128 bits, in double precision and as a masked scalar. */
 #include "work.h"
 #define ROUNDS 20
 #define LANES_OF_A_ROUND 120

@@ -1,4 +1,5 @@
-/* AVX-512 only: rows of COLUMNS floats, whose last vector is masked to TAIL lanes; every row also does one fma under a mask of no lane. */
+/* AVX-512 only: rows of COLUMNS floats, whose last vector is masked to TAIL lanes; every row also does one fma under
+ * a mask of no lane. */
 #include "work.h"
 #define ROWS 50
 #define COLUMNS 37

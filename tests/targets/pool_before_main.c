@@ -1,4 +1,5 @@
-/* A thread pool that a constructor starts before main; main hands it JOBS pieces of work, and a destructor works once more after main. */
+/* A thread pool that a constructor starts before main; main hands it JOBS pieces of work, and a destructor works
+ * once more after main. */
 #include "work.h"
 #include <pthread.h>
 #include <semaphore.h>

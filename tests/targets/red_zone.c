@@ -1,4 +1,5 @@
-/* Leaf functions that keep data below the stack pointer (the red zone, 128 bytes) across branches, calls to nothing and additions. */
+/* Leaf functions that keep data below the stack pointer (the red zone, 128 bytes) across branches, calls to nothing
+ * and additions. */
 #include "work.h"
 #define ROUNDS 500
 #define PLACES 16

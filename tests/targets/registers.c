@@ -1,4 +1,5 @@
-/* All sixteen general registers keep their values over cold and hot blocks, calls, indirect jumps and system calls (which may change rax, rcx and r11 only). */
+/* All sixteen general registers keep their values over cold and hot blocks, calls, indirect jumps and system calls
+ * (which may change rax, rcx and r11 only). */
 #include "work.h"
 #include <stdint.h>
 #define ROUNDS 200

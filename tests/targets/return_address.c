@@ -1,4 +1,5 @@
-/* A function's return address, its own code bytes and a backtrace are the program's own; a return address that was changed on the stack takes effect; rets without calls and calls without rets. */
+/* A function's return address, its own code bytes and a backtrace are the program's own; a return address that was
+ * changed on the stack takes effect; rets without calls and calls without rets. */
 #include "work.h"
 #include <execinfo.h>
 #define ROUNDS 100

@@ -1,5 +1,6 @@
-/* Every kind of operand relative to the instruction pointer: vector constants, compares and arithmetic with immediates, stores, jumps and calls through memory,
- * exchange and atomics, x87 loads, and lea; also absolute 32-bit and 64-bit (moffs) addresses, and thread-local storage. */
+/* Every kind of operand relative to the instruction pointer: vector constants, compares and arithmetic with
+ * immediates, stores, jumps and calls through memory, exchange and atomics, x87 loads, and lea; also absolute 32-bit
+ * and 64-bit (moffs) addresses, and thread-local storage. */
 #include "work.h"
 #include <stdint.h>
 #define ROUNDS 100

@@ -1,5 +1,6 @@
-/* Code made at run time, in five ways: written into a fresh page and made executable; rewritten in place in a writable and executable page, as a whole and by
- * one byte; rewritten between two mprotects; and mapped anew at the same address. Each version runs its own number of rounds. */
+/* Code made at run time, in five ways: written into a fresh page and made executable; rewritten in place in a
+ * writable and executable page, as a whole and by one byte; rewritten between two mprotects; and mapped anew at the
+ * same address. Each version runs its own number of rounds. */
 #define _GNU_SOURCE
 #include "work.h"
 #include "emit.h"

@@ -1,4 +1,5 @@
-/* Run-time code written through a second mapping of the same memory (as just-in-time compilers do that never have a page writable and executable), rewritten REPEAT times. */
+/* Run-time code written through a second mapping of the same memory (as just-in-time compilers do that never have a
+ * page writable and executable), rewritten REPEAT times. */
 #define _GNU_SOURCE
 #include "work.h"
 #include "emit.h"

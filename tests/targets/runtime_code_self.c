@@ -1,4 +1,5 @@
-/* Code that writes over itself: a store changes the instruction right behind it, in the same run of code without a branch between; and a loop that changes its own body while it runs. */
+/* Code that writes over itself: a store changes the instruction right behind it, in the same run of code without a
+ * branch between; and a loop that changes its own body while it runs. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <string.h>

@@ -1,4 +1,5 @@
-/* One thread writes code, another runs it; afterwards both run code that the other wrote over, handing it to and fro. */
+/* One thread writes code, another runs it; afterwards both run code that the other wrote over, handing it to and
+ * fro. */
 #define _GNU_SOURCE
 #include "work.h"
 #include "emit.h"

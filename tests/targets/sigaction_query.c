@@ -1,4 +1,5 @@
-/* sigaction and sigprocmask answer with what the program itself has set, for every signal; SA_RESETHAND and SA_NODEFER do as they say. */
+/* sigaction and sigprocmask answer with what the program itself has set, for every signal; SA_RESETHAND and
+ * SA_NODEFER do as they say. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <signal.h>

@@ -1,5 +1,6 @@
-/* What a handler sees and changes: the interrupted registers and instruction pointer are the program's own, vector registers are saved whole, and what it writes into
- * the context takes effect. Traps by ud2, int3, hlt and a division by zero; each is stepped over by its handler. */
+/* What a handler sees and changes: the interrupted registers and instruction pointer are the program's own, vector
+ * registers are saved whole, and what it writes into the context takes effect. Traps by ud2, int3, hlt and a
+ * division by zero; each is stepped over by its handler. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <signal.h>

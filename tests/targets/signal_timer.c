@@ -1,4 +1,5 @@
-/* A timer interrupts work at arbitrary instructions, TICKS times; the handler works too, and nothing that it interrupts may be lost, done twice or spoiled. */
+/* A timer interrupts work at arbitrary instructions, TICKS times; the handler works too, and nothing that it
+ * interrupts may be lost, done twice or spoiled. */
 #include "work.h"
 #include <signal.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* raise() and kill() RAISES times with a handler that works, once more from inside a handler (nested), blocked and pending ones, and siginfo. */
+/* raise() and kill() RAISES times with a handler that works, once more from inside a handler (nested), blocked and
+ * pending ones, and siginfo. */
 #include "work.h"
 #include <signal.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Children by the system calls themselves: clone with only a signal, vfork's clone sharing memory, and a forked child that forks again and dies by a signal. */
+/* Children by the system calls themselves: clone with only a signal, vfork's clone sharing memory, and a forked
+ * child that forks again and dies by a signal. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <sched.h>

@@ -1,4 +1,5 @@
-/* rep movs, stos, scas, cmps and lods, forwards and backwards, of zero and many elements, with counted instructions beside them. */
+/* rep movs, stos, scas, cmps and lods, forwards and backwards, of zero and many elements, with counted instructions
+ * beside them. */
 #include "work.h"
 #include <string.h>
 #define ROUNDS 40

@@ -1,4 +1,5 @@
-/* Two coroutines on stacks of their own, switching SWITCHES times by swapcontext; the floating-point control words travel with them. */
+/* Two coroutines on stacks of their own, switching SWITCHES times by swapcontext; the floating-point control words
+ * travel with them. */
 #include "work.h"
 #include <ucontext.h>
 #define SWITCHES 30

@@ -1,4 +1,5 @@
-/* System calls made by the instruction itself, rcx and r11 afterwards, vDSO clocks, cpuid with the leaves that libraries probe, rdtsc, xgetbv and arch_prctl. */
+/* System calls made by the instruction itself, rcx and r11 afterwards, vDSO clocks, cpuid with the leaves that
+ * libraries probe, rdtsc, xgetbv and arch_prctl. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <cpuid.h>

@@ -1,4 +1,5 @@
-/* pthread_kill, pthread_cancel and thread-specific destructors: each path of a thread's end or interruption does some work. */
+/* pthread_kill, pthread_cancel and thread-specific destructors: each path of a thread's end or interruption does
+ * some work. */
 #include "work.h"
 #include <errno.h>
 #include <pthread.h>

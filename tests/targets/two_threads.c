@@ -1,4 +1,5 @@
-/* The main thread and two others, each with its own amount of work, so that a lost thread shows by which number is missing. */
+/* The main thread and two others, each with its own amount of work, so that a lost thread shows by which number is
+ * missing. */
 #include "work.h"
 #include <pthread.h>
 #define MAIN 1000

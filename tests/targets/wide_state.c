@@ -1,5 +1,6 @@
-/* Every vector and mask register of the build, MXCSR, the x87 stack and its control word keep their whole contents over cold code (COLD functions made at
- * run time, each entered for the first time), system calls and a signal handler that spoils them all. */
+/* Every vector and mask register of the build, MXCSR, the x87 stack and its control word keep their whole contents
+ * over cold code (COLD functions made at run time, each entered for the first time), system calls and a signal
+ * handler that spoils them all. */
 #define _GNU_SOURCE
 #include "work.h"
 #include <signal.h>
@@ -42,7 +43,8 @@ static unsigned char *code;
 #define MASKS(X)
 #endif
 
-/* Fills everything, calls `function`, and reads everything back. The x87 stack holds 1 and pi, and the control word asks for rounding down. */
+/* Fills everything, calls `function`, and reads everything back. The x87 stack holds 1 and pi, and the control word
+ * asks for rounding down. */
 static NOINLINE void cross(void *function) {
     unsigned mxcsr = 0x1f80 | 2 << 13, mxcsr_after;
     unsigned short control = 0x077f, control_after, control_old;

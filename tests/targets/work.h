@@ -1,7 +1,8 @@
 /* What the targets share: vectors as wide as the build allows, and a known piece of floating-point work.
  *
- * Each target is built three times: SSE2 (4 floats a register), AVX2 + FMA (8) and AVX-512 (16). Sizes are `#define NAME number` lines,
- * which expected.py reads from the source, so that an expected count is a formula of the names used here.
+ * Each target is built three times: SSE2 (4 floats a register), AVX2 + FMA (8) and AVX-512 (16). Sizes are `#define
+ * NAME number` lines, which expected.py reads from the source, so that an expected count is a formula of the names
+ * used here.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -48,7 +49,8 @@ static inline void check(int holds, const char *what) {
 }
 #define CHECK(condition) check((condition), #condition)
 
-/* a * b + c: one fma where the build has it, else one mul and one add; asm keeps the compiler from folding or hoisting any of them. */
+/* a * b + c: one fma where the build has it, else one mul and one add; asm keeps the compiler from folding or
+ * hoisting any of them. */
 static inline vec multiply_add(vec a, vec b, vec c) {
 #if HAVE_FMA
     __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
@@ -60,7 +62,8 @@ static inline vec multiply_add(vec a, vec b, vec c) {
 #endif
 }
 
-/* Exactly `steps` multiply_adds (below 2^24, so that float counts them without rounding), and a check that each was done. */
+/* Exactly `steps` multiply_adds (below 2^24, so that float counts them without rounding), and a check that each was
+ * done. */
 static NOINLINE __attribute__((unused)) void work(long steps) {
     vec one = V(set1_ps)(1.0f), sum = V(setzero_ps)();
     for (long i = 0; i < steps; i++)
