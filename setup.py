@@ -1,4 +1,4 @@
-"""The counting engine is freestanding C: no Python headers, no libc, one shared object inside the package."""
+"""Two extensions in C: the counting engine, which is freestanding (no Python, no libc), and the tap on PyTorch's observers."""
 
 from pathlib import Path
 
@@ -31,6 +31,11 @@ setup(
                 "-Wl,-z,now",
                 "-Wl,-z,defs",
             ],
-        )
+        ),
+        Extension(
+            "flopwatch.frameworks.torch._observer",
+            sources=["src/flopwatch/frameworks/torch/_observer.c"],
+            extra_compile_args=["-O2", "-Wall", "-Wextra"],
+        ),
     ]
 )

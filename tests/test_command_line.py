@@ -24,6 +24,7 @@ def start(*arguments: str, **more: object) -> subprocess.Popen[str]:
 def wait_for(path: Path) -> None:
     for _ in range(200):
         if path.exists():
+            time.sleep(0.3)  # a shell that is just about to run its last command may lose a signal
             return
         time.sleep(0.05)
     raise AssertionError(f"{path} did not appear")

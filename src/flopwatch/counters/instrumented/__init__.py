@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 
 from flopwatch.counters import Availability, CommandOptions, CommandResult
 from flopwatch.counters.instrumented import library
+from flopwatch.counters.instrumented.inprocess import Engine, LabelledBlock
+
+__all__ = ["COUNTER", "Engine", "InstrumentedCounter", "LabelledBlock"]
 
 
 class InstrumentedCounter:

@@ -82,6 +82,7 @@ static int is_followed(u32 tid)
 /* Follows another thread of this process. 0, or an error: it blocks the signal, or is gone. */
 API int flopwatch_follow(u32 tid)
 {
+  stopping = 0;
   if (is_followed(tid))
     return 0;
   u64 ours[4] = {(u64)capture, 4 | 0x04000000 | 0x10000000 /* siginfo, restorer, restart */, (u64)restorer, ~0ul}, before[4];
@@ -135,6 +136,14 @@ API void flopwatch_settle(u32 label)
     settle(c, label, counters_of(c), c->last, blocks, 0);
     settle(c, label, lanes_of(c), c->last + MAX_BLOCKS, lanes, 1ul << 32);
   }
+}
+
+/* What was executed while nobody counted (threads that are still on their way out) belongs to no label. */
+API void flopwatch_discard(void)
+{
+  u64 kept = log_count;
+  flopwatch_settle(0);
+  log_count = kept;
 }
 
 API void *flopwatch_ledger(void) { return ledger; }

@@ -1,0 +1,118 @@
+"""`flopwatch model`: count what one step of a model executes, layer by layer."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import click
+import msgspec
+from rich.console import Console
+
+from flopwatch import model_views, models, reports
+from flopwatch.cli.output import check_output, check_strict
+from flopwatch.errors import CannotMeasureError
+from flopwatch.flops.convention import CONVENTIONS
+from flopwatch.models import MeasuredModel
+from flopwatch.subjects.model import Request
+from flopwatch.subjects.model.inputs import DTYPES
+
+
+@click.command("model")
+@click.option("--measure", is_flag=True, help="Run the model and count what it executes.")
+@click.option("--train", is_flag=True, help="Count a training step: forward, loss, backward, SGD.")
+@click.option("--by", type=click.Choice(model_views.AXES), default="layer", show_default=True, help="What a row is.")
+@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Inputs in one batch.")
+@click.option(
+    "--input",
+    "shapes",
+    multiple=True,
+    metavar="SHAPE",
+    help="Shape of the input, such as 1x3x224x224 or, for token numbers, 1x128:int64; once for each argument.",
+)
+@click.option(
+    "--dtype", type=click.Choice(tuple(DTYPES)), default="fp32", show_default=True, help="Of model and input."
+)
+@click.option(
+    "--image", metavar="FILE", help="Feed a photograph; skimage:coffee is one that scikit-image brings along."
+)
+@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="Sum layers below N names into the one above.")
+@click.option("--sort", type=click.Choice(model_views.SORTS), help="Order of the rows (layers: the model's own).")
+@click.option("--convention", type=click.Choice(tuple(CONVENTIONS)), default="pmu", show_default=True)
+@click.option("--lanes", type=click.Choice(("full", "active")), help="Lanes of masked instructions to count.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole record as JSON.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the result to FILE; a name that ends in .json saves the record."
+)
+@click.option("--strict", is_flag=True, help="Exit with code 3 if an instruction is unknown or the record is partial.")
+@click.argument("name")
+def command(
+    measure: bool,
+    train: bool,
+    by: str,
+    batch: int | None,
+    shapes: tuple[str, ...],
+    dtype: str,
+    image: str | None,
+    depth: int | None,
+    sort: str | None,
+    convention: str,
+    lanes: str | None,
+    as_json: bool,
+    output: str | None,
+    strict: bool,
+    name: str,
+) -> int:
+    """Count the floating-point operations of the model NAME, by layer, operator or function.
+
+    NAME is a model of torchvision or timm, chainer:NAME for one of Chainer's (googlenet, resnet50, resnet101, resnet152,
+    vgg16), or FILE.py:FACTORY for a function of your own that returns a model, or a tuple of the model and the arguments of
+    one call. Weights are random: they do not change what is computed. One step runs uncounted first, then one is counted.
+
+    \b
+    Examples:
+      flopwatch model resnet18 --measure
+      flopwatch model vit_b_16 --measure --train --by op --batch 4
+      flopwatch model mine.py:net --measure --input 1x128:int64 --depth 2
+    """
+    check_output(output, as_json, None, False)
+    request = Request(name, shapes, batch, dtype, image)
+    if not measure:
+        models.estimate_model(request)
+    measured = models.measure_model(request, train=train, convention=convention, lanes=lanes, progress=_progress)
+    text = _text(measured, by, depth, sort, as_json or (output or "").endswith(".json"))
+    if output is None:
+        if as_json:
+            click.echo(text, nl=False)
+        else:
+            reports.find("table").render(model_views.sheet(measured, by, depth=depth, sort=sort), sys.stdout)
+    else:
+        _write(output, text)
+    if strict:
+        check_strict(measured.record)
+    return 0
+
+
+def _text(measured: MeasuredModel, by: str, depth: int | None, sort: str | None, as_json: bool) -> str:
+    if as_json:
+        encoded = msgspec.json.encode(model_views.document(measured, by, depth=depth))
+        return msgspec.json.format(encoded, indent=1).decode() + "\n"
+    text = io.StringIO()
+    reports.find("table").render(model_views.sheet(measured, by, depth=depth, sort=sort), text)
+    return text.getvalue()
+
+
+def _write(output: str, text: str) -> None:
+    try:
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        click.echo(text, nl=False)
+        raise CannotMeasureError(
+            f"The result could not be written to {output!r}: {error.strerror}.", todo="It was printed instead."
+        ) from error
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        Console(stderr=True).print(f"flopwatch: {text}", style="dim", highlight=False)

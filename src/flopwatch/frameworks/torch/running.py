@@ -1,0 +1,73 @@
+"""One step of a PyTorch model: an inference, or forward, loss, backward and optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from flopwatch.frameworks.torch.untouched import untouched
+from flopwatch.subjects.model import ModelSubject
+
+
+@contextmanager
+def steps(subject: ModelSubject, *, train: bool) -> Iterator[Callable[[], None]]:
+    """A function that runs the model once; the model is as it was found afterwards.
+
+    Training takes the cross entropy of a batch x classes output against class 0, else the mean square of all floating-point
+    outputs, and plain SGD.
+    """
+    model: nn.Module = subject.model
+    with untouched(model, training=train):
+        model.train(train)
+        yield _training(model, subject.arguments) if train else _inference(model, subject.arguments)
+
+
+def _inference(model: nn.Module, arguments: tuple[Any, ...]) -> Callable[[], None]:
+    def step() -> None:
+        with torch.inference_mode():
+            model(*arguments)
+
+    return step
+
+
+def _training(model: nn.Module, arguments: tuple[Any, ...]) -> Callable[[], None]:
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=1e-3) if trained else None
+
+    def step() -> None:
+        for parameter in trained:
+            parameter.grad = None
+        loss = _loss(model(*arguments))
+        if loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]  # PyTorch left it untyped
+        if optimizer is not None:
+            optimizer.step()
+
+    return step
+
+
+def _loss(output: Any) -> torch.Tensor:
+    outputs = [each for each in _tensors(output) if each.is_floating_point()]
+    losses = [
+        functional.cross_entropy(each, each.new_zeros(len(each), dtype=torch.long))
+        if each.dim() == 2
+        else each.square().mean()
+        for each in outputs
+    ]
+    return torch.stack(losses).sum() if len(losses) != 1 else losses[0]
+
+
+def _tensors(output: Any) -> Iterator[torch.Tensor]:
+    if isinstance(output, torch.Tensor):
+        yield output
+    elif isinstance(output, Mapping):
+        for each in output.values():
+            yield from _tensors(each)
+    elif isinstance(output, (list, tuple)):
+        for each in output:
+            yield from _tensors(each)

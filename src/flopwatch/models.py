@@ -1,0 +1,138 @@
+"""Measure a model: build it, warm it up, count one step of it by layer, operator and function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from flopwatch.attribution import Where
+from flopwatch.errors import CannotMeasureError
+from flopwatch.flops.classify import Classified
+from flopwatch.flops.tally import Tally
+from flopwatch.frameworks import OUTSIDE, Part
+from flopwatch.labelled import Counting, Engine
+from flopwatch.measuring import machine, versions
+from flopwatch.record import Record, Unknown, cells_of
+from flopwatch.scope import Scope
+from flopwatch.subjects.model import ModelSubject, Request, find, shown_as_the_users
+
+Progress = Callable[[str], None]
+Steps = Callable[..., AbstractContextManager[Callable[[], None]]]
+
+
+def _silent(text: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredModel:
+    """The record of one step, with the layers that its layer axis names, in the model's own order."""
+
+    name: str
+    record: Record
+    parts: tuple[Part, ...]
+
+    @property
+    def params(self) -> int:
+        """Parameters of the whole model, shared ones once."""
+        return sum(part.params for part in self.parts)
+
+
+def measure_model(
+    request: Request,
+    *,
+    train: bool = False,
+    convention: str = "pmu",
+    lanes: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = _silent,
+) -> MeasuredModel:
+    """Count one inference, or with `train` one training step, after an uncounted one that does all one-off work.
+
+    Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises,
+    CannotMeasureError where nothing can be counted.
+    """
+    counting = Counting(engine)
+    progress(f"building {request.name}")
+    return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
+
+
+def measure_subject(
+    subject: ModelSubject,
+    counting: Counting,
+    *,
+    train: bool = False,
+    convention: str = "pmu",
+    lanes: str | None = None,
+    progress: Progress = _silent,
+) -> MeasuredModel:
+    """Count one step of a model that is there already; see `measure_model`."""
+    running: Steps = import_module(f"flopwatch.frameworks.{subject.framework}.running").steps
+    happened = f"{subject.name} raised while it ran on {subject.source}:"
+    with running(subject, train=train) as step:
+        progress("warming up")
+        with shown_as_the_users(happened):
+            step()
+        hooks = _hooks(subject, counting)
+        progress("counting")
+        with counting, hooks, shown_as_the_users(happened):
+            step()
+    kept = _record(subject, counting, hooks.notes, train=train, convention=convention, lanes=lanes)
+    return MeasuredModel(subject.name, kept, tuple(hooks.parts))
+
+
+def _hooks(subject: ModelSubject, counting: Counting) -> Any:
+    if subject.framework == "torch":
+        from flopwatch.frameworks.torch import TorchHooks
+
+        return TorchHooks(subject.model, counting.scopes)
+    from flopwatch.frameworks.chainer import ChainerHooks
+
+    return ChainerHooks(counting.scopes, subject.model)
+
+
+def _record(
+    subject: ModelSubject, counting: Counting, notes: Iterable[str], *, train: bool, convention: str, lanes: str | None
+) -> Record:
+    work = counting.work
+    everything = Classified.total(work.values())
+    what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
+    return Record(
+        counter="instrumented",
+        command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
+        subject="model",
+        convention=convention,
+        lanes=lanes,
+        notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes),
+        unknown=_unknown(everything),
+        vector_instructions=everything.vector_instructions,
+        machine=machine(),
+        versions=versions(),
+        cells=cells_of(_places(work, counting.scopes.scope)),
+    )
+
+
+def _places(work: dict[int, Classified], scope_of: Callable[[int], Scope]) -> dict[Where, Tally]:
+    places: dict[Where, list[Tally]] = {}
+    for label, each in work.items():
+        if each.tally:
+            scope = scope_of(label)
+            # Before the hooks came and after they went: a handful of instructions of ours.
+            where = Where(layer=scope.layer or OUTSIDE, op=scope.op, function=scope.function)
+            places.setdefault(where, []).append(each.tally)
+    return {where: Tally.total(tallies) for where, tallies in places.items()}
+
+
+def _unknown(everything: Classified) -> tuple[Unknown, ...]:
+    ordered: Sequence[tuple[str, int]] = sorted(everything.unknown.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Unknown(name, count) for name, count in ordered)
+
+
+def estimate_model(request: Request) -> MeasuredModel:
+    """Not built yet: raises CannotMeasureError."""
+    raise CannotMeasureError(
+        f"Estimating {request.name} without running it is not built yet.", todo="Count a real run of it: add --measure."
+    )

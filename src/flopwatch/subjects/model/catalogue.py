@@ -1,0 +1,131 @@
+"""Models that packages know by name: torchvision's, timm's, Chainer's ImageNet networks."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from flopwatch.errors import UsageError
+from flopwatch.subjects.model.inputs import Shape, parse_shape
+
+# The networks of chainer.links that can be built without a file of weights, by the names of the 2018 tool.
+CHAINER = {
+    "googlenet": "GoogLeNet",
+    "resnet50": "ResNet50Layers",
+    "resnet101": "ResNet101Layers",
+    "resnet152": "ResNet152Layers",
+    "vgg16": "VGG16Layers",
+}
+
+# By module of torchvision.models: the input that its documentation gives, and whether images come as a list.
+_TORCHVISION = {
+    "torchvision.models.detection": ("1x3x800x800", True),
+    "torchvision.models.segmentation": ("1x3x520x520", False),
+    "torchvision.models.video.resnet": ("1x3x16x112x112", False),
+    "torchvision.models.video": ("1x3x16x224x224", False),
+    "torchvision.models.inception": ("1x3x299x299", False),
+    "torchvision.models.quantization.inception": ("1x3x299x299", False),
+    "torchvision.models": ("1x3x224x224", False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A model that was built: its arguments if it brings them, else the shapes of an input; `listed` if it takes a list of images."""
+
+    model: Any
+    arguments: tuple[Any, ...] | None = None
+    shapes: tuple[Shape, ...] = ()
+    listed: bool = False
+
+
+def builder(name: str) -> tuple[str, Callable[[], Made]]:
+    """The framework of a named model and a function that builds it; raises UsageError with the nearest names."""
+    room, separator, inner = name.partition(":")
+    if not separator:
+        return _unprefixed(name)
+    if room == "chainer":
+        _check(inner, CHAINER, prefix="chainer:")
+        return "chainer", lambda: _from_chainer(inner)
+    if room in ("torchvision", "timm"):
+        _require(room)
+        _check(inner, _names(room), prefix=f"{room}:")
+        return "torch", lambda: _from_torchvision(inner) if room == "torchvision" else _from_timm(inner)
+    raise UsageError(
+        f"{name!r} is not a model.", todo="Write a name, chainer:NAME, torchvision:NAME, timm:NAME, or FILE.py:FACTORY."
+    )
+
+
+def _unprefixed(name: str) -> tuple[str, Callable[[], Made]]:
+    known: list[str] = []
+    for room, build in (("torchvision", _from_torchvision), ("timm", _from_timm)):
+        if find_spec(room) is not None:
+            names = _names(room)
+            if name in names:
+                return "torch", partial(build, name)
+            known += names
+    if not known:
+        _require("torchvision")
+    _check(name, known)
+    raise AssertionError(name)
+
+
+def _names(room: str) -> list[str]:
+    if room == "torchvision":
+        return list(import_module("torchvision.models").list_models())
+    return list(import_module("timm").list_models())
+
+
+def _require(package: str) -> None:
+    if find_spec(package) is None:
+        extra = "'flopwatch[torch]'" if package == "torchvision" else package
+        raise UsageError(f"{package} is not installed.", todo=f"Install it: pip install {extra}.")
+
+
+def _check(name: str, known: Sequence[str] | dict[str, str], *, prefix: str = "") -> None:
+    if name not in known:
+        raise UsageError(f"There is no model named {prefix + name!r}.", todo=suggestion(name, list(known), prefix))
+
+
+def suggestion(name: str, known: Sequence[str], prefix: str = "") -> str:
+    """A sentence that offers the nearest of the known names."""
+    lowered = {each.lower(): each for each in known}
+    near = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), n=5, cutoff=0.5)]
+    if near:
+        return f"Did you mean {' or '.join(prefix + each for each in near)}?"
+    if len(known) <= 10:
+        return f"Known are: {', '.join(prefix + each for each in known)}."
+    return "Nothing has a similar name. A model of your own is named FILE.py:FACTORY."
+
+
+def _from_torchvision(name: str) -> Made:
+    models = import_module("torchvision.models")
+    home = models.get_model_builder(name).__module__
+    shape, listed = next(found for place, found in _TORCHVISION.items() if home.startswith(place))
+    # Weights would be downloaded; what is computed does not depend on them.
+    options = {"weights": None}
+    if listed or "segmentation" in home:
+        options["weights_backbone"] = None
+    model = models.get_model(name, **options)
+    shapes: tuple[Shape, ...] = (parse_shape(shape),)
+    if "optical_flow" in home:
+        shapes = (parse_shape("1x3x520x960"),) * 2
+    return Made(model, shapes=shapes, listed=listed)
+
+
+def _from_timm(name: str) -> Made:
+    model = import_module("timm").create_model(name, pretrained=False)
+    channels, height, width = model.default_cfg["input_size"]
+    return Made(model, shapes=(parse_shape(f"1x{channels}x{height}x{width}"),))
+
+
+def _from_chainer(name: str) -> Made:
+    from flopwatch.frameworks.chainer.compat import load
+
+    links = load().links
+    return Made(getattr(links, CHAINER[name])(pretrained_model=None), shapes=(parse_shape("1x3x224x224"),))

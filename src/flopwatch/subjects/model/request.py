@@ -1,0 +1,112 @@
+"""What is asked for, and the model and inputs that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from flopwatch.errors import UsageError
+from flopwatch.subjects.model import catalogue, files, inputs
+from flopwatch.subjects.model.randomness import seeded
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A model by name ("resnet18", "timm:…", "chainer:googlenet") or as "FILE.py:factory", and what to feed it.
+
+    `shapes` overrules the model's own input ("1x3x224x224", one for each argument); `batch` replaces the first dimension;
+    `dtype` is fp64, fp32, bf16 or fp16; `image` a file, or "skimage:coffee" for a picture that scikit-image brings along.
+    """
+
+    name: str
+    shapes: tuple[str, ...] = ()
+    batch: int | None = None
+    dtype: str = "fp32"
+    image: str | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSubject:
+    """A model with the arguments of one call; `source` says in words what the model is fed."""
+
+    name: str
+    framework: str
+    model: Any
+    arguments: tuple[Any, ...]
+    source: str
+    dtype: str = "fp32"
+
+
+def find(request: Request) -> ModelSubject:
+    """Build the model and its inputs, with weights and inputs from seeded random numbers; global generators stay as they were.
+
+    Raises UsageError for what does not exist or does not fit together, ModelRaisedError if the user's own code raised.
+    """
+    if request.dtype not in inputs.DTYPES:
+        raise UsageError(
+            f"There is no dtype {request.dtype!r} for models.", todo=f"Choose one of: {', '.join(inputs.DTYPES)}."
+        )
+    if request.batch is not None and request.batch < 1:
+        raise UsageError(f"A batch cannot have {request.batch} images.", todo="Give a number from 1 on.")
+    shapes = tuple(inputs.parse_shape(text) for text in request.shapes)
+    image = inputs.locate_image(request.image) if request.image is not None else None
+    framework, build = _builder(request.name)
+    _load(framework)
+    with seeded(request.seed):
+        made = build()
+        framework = framework or files.framework_of(made.model)
+        model = made.model
+        if framework == "torch":
+            model = inputs.cast(model, request.dtype)
+        elif request.dtype != "fp32":
+            raise UsageError("Chainer models are measured in fp32 only.", todo="Leave --dtype out.")
+        arguments, source = _arguments(request, made, framework, shapes, image)
+    return ModelSubject(request.name, framework, model, arguments, source, request.dtype)
+
+
+def _arguments(
+    request: Request, made: catalogue.Made, framework: str, shapes: tuple[inputs.Shape, ...], image: Path | None
+) -> tuple[tuple[Any, ...], str]:
+    if made.arguments is not None and not shapes and image is None:
+        if request.batch is not None:
+            raise UsageError(
+                f"{request.name} brings its own arguments, so the batch is its own too.",
+                todo="Leave --batch out, or give --input.",
+            )
+        return made.arguments, "arguments from the factory"
+    wanted = shapes or made.shapes
+    if not wanted:
+        raise UsageError(
+            f"{request.name} does not say what its input looks like.",
+            todo="Give --input (for example 1x3x224x224), or return the model together with its arguments.",
+        )
+    wanted = tuple(shape.with_batch(request.batch) for shape in wanted)
+    arguments = inputs.make(wanted, framework=framework, dtype=request.dtype, image=image, listed=made.listed)
+    source = inputs.describe(image) if image else f"random (seed {request.seed})"
+    return arguments, f"{', '.join(map(str, wanted))}, {source}"
+
+
+def _builder(name: str) -> tuple[str, Callable[[], catalogue.Made]]:
+    path, separator, factory = name.rpartition(":")
+    if path.endswith(".py") or name.endswith(".py"):
+        return files.builder(
+            path if separator and path.endswith(".py") else name, factory if path.endswith(".py") else ""
+        )
+    return catalogue.builder(name)
+
+
+def _load(framework: str) -> None:
+    """Load a framework before its random numbers are seeded; of a file's framework nothing is known yet."""
+    if framework == "chainer":
+        from flopwatch.frameworks.chainer.compat import load
+
+        load()
+    elif find_spec("torch") is not None:
+        import_module("torch")
+    elif framework:
+        raise UsageError("PyTorch is not installed.", todo="Install it: pip install 'flopwatch[torch]'.")
