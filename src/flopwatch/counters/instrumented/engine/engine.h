@@ -201,6 +201,7 @@ typedef struct Exit {
 
 #define LEAVE 1 /* as Exit.patch: run natively from here on, the engine cannot follow */
 
+#define PAUSE_BYTES 24 /* of the code that stops, just before `resume` */
 /* Where translated code stops to let the engine do something. */
 typedef struct Pause {
   u64 resume;  /* translated code: the instruction itself */
@@ -267,6 +268,10 @@ void resume_import(void);      /* where a native import comes back */
 void enter_translation(void);  /* go on at context->target, with the registers as they are */
 void reenter(void);            /* where a native call from translated code comes back */
 void nested_return(void);
+extern const u8 gate_return[] __attribute__((visibility("hidden"))), gate_return_end[] __attribute__((visibility("hidden")));
+extern const u8 unless_signalled_end[] __attribute__((visibility("hidden"))), unless_signalled_not[] __attribute__((visibility("hidden")));
+#define SIGNALLED (-512) /* what unless_signalled says instead of a result */
+long unless_signalled(const u32 *kept, long number, long a, long b, long c, long d, long e);
 void flopwatch_end(void);
 void restorer(void);
 long run_nested(Context *c, u64 handler, long signal, void *info, void *context_of_signal);

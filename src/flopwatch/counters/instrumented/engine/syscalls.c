@@ -73,6 +73,7 @@ static void clone_copying(Context *c, long number, u64 stack)
     contexts_fork(c);
     ledger_fork(c);
     context_attach_slot(c, HOW_FORK);
+    c->pending_count = 0; /* signals that wait are the parent's alone */
     c->shares_memory = 0;
     if (stack)
       c->r[RSP] = stack;
@@ -142,6 +143,4 @@ void engine_syscall(Context *c)
     c->native = 1;
     c->next = p->pc - 2;
   }
-  if (UNLIKELY(c->pending_count))
-    deliver_pending(c);
 }
