@@ -94,7 +94,7 @@ def measure_process(
     looked into.
     """
     program = running.inspect(pid)
-    elf.check(program)
+    elf.check(program, running=True)
     if during:
         elf.locate(during[0])
     chosen = counters.find(counter)

@@ -61,6 +61,8 @@ void lock_cache(void)
     SYS(24 /* sched_yield */);
 }
 
+int try_lock_cache(void) { return !__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE); }
+
 void unlock_cache(void) { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
 
 /* ---- finding ---- */
@@ -99,10 +101,11 @@ u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region)
 
 void translation_end(u32 index, u32 length) { translations[index].length = length; }
 
+static u32 published = 1;
+
 /* Only when a whole chain of blocks is laid out may other threads find them: each falls into the next. */
 void translations_publish(void)
 {
-  static u32 published = 1;
   for (; published < translation_count; published++)
     table_put(translations[published].pc, translations[published].code);
 }
@@ -213,4 +216,23 @@ void translations_drop(u32 region, u64 start, u64 end)
       link = &t->next;
     }
   }
+}
+
+/* ---- starting again ---- */
+
+u64 cache_left(void) { return (u64)(stubs - emit); }
+
+/* A process that is attached to over and over would fill the cache; below one half it is left as it is. */
+int cache_reset(void)
+{
+  if (cache_left() > (u64)(cache_end - cache_start) / 2 && translation_count < MAX_TRANSLATIONS / 2)
+    return 0;
+  SYS(28 /* madvise */, cache_start, cache_end - cache_start, 4 /* do not need: zeros from now on */);
+  SYS(28, table, sizeof(Slot) << TABLE_BITS, 4);
+  memset(region_head, 0, sizeof region_head);
+  translation_count = published = 1;
+  emit = cache_start;
+  stubs = cache_end;
+  emit_common();
+  return 1;
 }

@@ -16,6 +16,7 @@
  *   imports.c    Python's imports run natively
  *   entry.c      how the engine gets hold of a process that it was preloaded into
  *   called.c     counting inside a running process, by calls
+ *   attached.c   counting in a running process, from outside
  */
 #ifndef FLOPWATCH_ENGINE_H
 #define FLOPWATCH_ENGINE_H
@@ -225,6 +226,9 @@ int cache_room(void);
 u8 *stub_alloc(size_t n);
 void lock_cache(void);
 void unlock_cache(void);
+int try_lock_cache(void);
+int cache_reset(void); /* only while no thread is inside */
+u64 cache_left(void);  /* bytes */
 u64 lookup(u64 pc);
 u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region);
 void translation_end(u32 index, u32 length);
@@ -290,7 +294,7 @@ extern const u8 __ehdr_start[] __attribute__((visibility("hidden"))), etext[] __
 static inline int in_engine(u64 a) { return a >= (u64)__ehdr_start && a < (u64)etext; }
 
 enum How { HOW_SPAWN, HOW_FORK, HOW_EXEC, HOW_ATTACH, HOW_CALLED, HOW_VFORK };
-enum State { STATE_RUNNING = 1, STATE_FINISHED, STATE_EXEC };
+enum State { STATE_RUNNING = 1, STATE_FINISHED, STATE_EXEC, STATE_STOPPED /* the counting ended, the process goes on */ };
 enum ThreadState { THREAD_FREE, THREAD_RUNNING, THREAD_ENDED, THREAD_LEFT };
 
 /* ---- threads.c ---- */
@@ -379,6 +383,8 @@ int follow_thread(u32 tid);
 
 /* ---- entry.c ---- */
 
+extern char own_path[512];
+int read_filter(const char *directory);
 Context *start(enum How how);
 void follow_child_of_exec(Context *c); /* rewrites the arguments of execve so that the new image is followed */
 

@@ -2,7 +2,7 @@
 #include "engine.h"
 
 static const char variable[] = "FLOPWATCH_LEDGER=", preload[] = "LD_PRELOAD=";
-static char own_path[512];
+char own_path[512];
 
 /* ---- preloaded ---- */
 
@@ -36,7 +36,7 @@ static const char *scrub(char **envp)
   return directory;
 }
 
-static int read_filter(const char *directory)
+int read_filter(const char *directory)
 {
   char path[600];
   text_add(text_add(path, directory), "/filter");

@@ -172,6 +172,8 @@ void regions_forget(u64 start, u64 end)
       if (!hit++)
         lock_cache();
       translations_drop(i, 0, ~0ul);
+      if (r[i].writable == GUARD_PROTECT) /* pages outside the change stay as the program made them: nobody guards them now */
+        SYS(10, r[i].start, r[i].end - r[i].start, 7);
       r[i].dropped = 1;
     }
   if (hit)

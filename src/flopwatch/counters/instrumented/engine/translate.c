@@ -392,6 +392,8 @@ static u64 translate_one(u64 pc, int region_index)
   if (counted && list[0].kind != K_UNSUPPORTED)
     record(list, n, region_index);
   int recorded = ledger->blocks != before;
+  if (emit == start && (list[0].kind != K_PLAIN || list[0].length < 5)) /* no thread may ever stand inside the jump that drop() puts here */
+    e1(0x0F), e1(0x1F), e1(0x44), e1(0x00), e1(0x00);
   u64 falls = at;
   for (int k = 0; k < n; k++) {
     const u8 *code = (const u8 *)list[k].address;
