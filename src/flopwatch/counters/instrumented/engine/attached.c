@@ -29,7 +29,7 @@ static void forget_lookups(void)
 {
   for (u32 i = 0; i < context_count; i++)
     if (contexts[i])
-      SYS(28 /* madvise */, (u8 *)contexts[i] + IBL_OFFSET, IBL_BYTES, 4 /* do not need: zeros from now on */);
+      SYS(28 /* madvise */, (u8 *)contexts[i] + TAGS_OFFSET, IBL_BYTES, 4 /* do not need: zeros from now on */);
 }
 
 /* Contexts of threads that have ended natively since an earlier attachment, or were another process's before a fork. */
