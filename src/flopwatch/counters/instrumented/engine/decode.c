@@ -6,7 +6,7 @@
 #include "engine.h"
 
 /* . nothing  M modrm  m modrm+imm8  W modrm+imm16/32  b imm8  z imm16/32  w imm16  q imm16/32/64  a address  e enter
- * p prefix  x not in 64-bit mode  j rel8  J rel32  3/4 group 3 (byte, word)  E escape to another table */
+ * R modrm of registers, whatever its mode  p prefix  x not in 64-bit mode  j rel8  J rel32  3/4 group 3 (byte, word)  E escape to another table */
 static const char one_byte[257] =
     "MMMMbzxxMMMMbzxE" "MMMMbzxxMMMMbzxx" "MMMMbzpxMMMMbzpx" "MMMMbzpxMMMMbzpx"
     "pppppppppppppppp" "................" "xxEMppppzWbm...." "jjjjjjjjjjjjjjjj"
@@ -14,7 +14,7 @@ static const char one_byte[257] =
     "mmw.EEmWe.w..bx." "MMMMxxx.MMMMMMMM" "jjjjbbbbJJxj...." "p.pp..34......MM";
 
 static const char two_byte[257] =
-    "MMMMx.......xM.." "MMMMMMMMMMMMMMMM" "MMMMxxxxMMMMMMMM" "......x.ExExxxxx"
+    "MMMMx.......xM.." "MMMMMMMMMMMMMMMM" "RRRRxxxxMMMMMMMM" "......x.ExExxxxx"
     "MMMMMMMMMMMMMMMM" "MMMMMMMMMMMMMMMM" "MMMMMMMMMMMMMMMM" "mmmmMMM.MMxxMMMM"
     "JJJJJJJJJJJJJJJJ" "MMMMMMMMMMMMMMMM" "...MmMMM...MmMMM" "MMMMMMMMMMmMMMMM"
     "MMmMmmmM........" "MMMMMMMMMMMMMMMM" "MMMMMMMMMMMMMMMM" "MMMMMMMMMMMMMMMM";
@@ -70,8 +70,8 @@ static int two_byte_kind(const u8 *code, Instruction *out)
   case 0x0B: case 0xB9: case 0xFF: return K_TRAP;
   case 0x34: case 0x35: case 0x07: return K_UNSUPPORTED; /* sysenter, sysexit, sysret */
   case 0xA2: return K_CPUID;
+  case 0x01: return out->repeat == 0xF3 && code[out->modrm_at] == 0xEC ? K_UNSUPPORTED : K_PLAIN; /* uiret */
   }
-  (void)code;
   return (out->opcode & 0xF0) == 0x80 ? K_JCC : K_PLAIN;
 }
 
@@ -120,6 +120,7 @@ static int legacy(const u8 *code, const u8 *p, Instruction *out)
   int immediate = 0, wide = out->rex & 8, z = out->operand16 && !wide ? 2 : 4;
   switch (form) {
   case '.': break;
+  case 'R': out->modrm_at = p++ - code; break;
   case 'M': p += modrm_length(p, out, code); break;
   case 'm': p += modrm_length(p, out, code); immediate = 1; break;
   case 'D': p += modrm_length(p, out, code); immediate = 2; break;
@@ -142,7 +143,7 @@ static int legacy(const u8 *code, const u8 *p, Instruction *out)
   out->kind = out->map == 0 ? one_byte_kind(code, out) : out->map == 1 ? two_byte_kind(code, out) : K_PLAIN;
   int length = p + immediate - code;
   if (out->kind == K_JCC || out->kind == K_JMP || out->kind == K_CALL || out->kind == K_LOOP || out->kind == K_XBEGIN) {
-    i64 distance = immediate == 1 ? *(const signed char *)p : *(const i32 *)p;
+    i64 distance = immediate == 1 ? *(const signed char *)p : immediate == 2 ? *(const int16_t *)p : *(const i32 *)p;
     out->branch = out->address + length + distance;
   }
   return length;
@@ -155,15 +156,18 @@ int decode(const u8 *code, u64 address, Instruction *out)
   out->address = address;
   for (;; p++) {
     u8 b = *p;
+    if (p - code > 13) return 0;
+    if ((b & 0xF0) == 0x40) { /* counts only as the last prefix */
+      out->rex = b;
+      continue;
+    }
     if (b == 0x66) out->operand16 = 1;
     else if (b == 0x67) out->address32 = 1;
     else if (b == 0xF2 || b == 0xF3) out->repeat = b;
     else if (b != 0xF0 && b != 0x2E && b != 0x36 && b != 0x3E && b != 0x26 && b != 0x64 && b != 0x65) break;
-    if (p - code > 13) return 0;
+    out->rex = 0;
   }
-  out->prefixes = p - code;
-  if ((*p & 0xF0) == 0x40)
-    out->rex = *p++;
+  out->prefixes = p - code - (out->rex != 0);
   int length;
   if (out->rex) {
     length = legacy(code, p, out);

@@ -59,8 +59,6 @@ void engine_dispatch(Context *c)
       c->next = code;
     }
   }
-  if (UNLIKELY(c->pending_count))
-    deliver_pending(c);
 }
 
 /* Instruction sets that the engine cannot decode are hidden from the program. Source: Intel SDM vol. 2, CPUID; Intel APX and AVX10 specifications. */

@@ -2,7 +2,7 @@
 #include "engine.h"
 
 static const char variable[] = "FLOPWATCH_LEDGER=", preload[] = "LD_PRELOAD=";
-static char own_path[512];
+char own_path[512];
 
 /* ---- preloaded ---- */
 
@@ -36,15 +36,17 @@ static const char *scrub(char **envp)
   return directory;
 }
 
-static int read_filter(const char *directory)
+int read_filter(const char *directory)
 {
   char path[600];
   text_add(text_add(path, directory), "/filter");
   long fd = SYS(257, -100, path, 0x80000);
   if (fd < 0)
     return 0;
-  long n = SYS(0, fd, interesting, sizeof interesting);
+  u8 all; /* whether imports count too */
+  long n = SYS(0, fd, interesting, sizeof interesting), m = SYS(0, fd, &all, 1);
   SYS(3, fd);
+  count_imports = m == 1 ? all : 1;
   return n == sizeof interesting;
 }
 
@@ -114,11 +116,18 @@ void follow_child_of_exec(Context *c)
   } else {
     ledger_threads()[c->slot].state = THREAD_ENDED;
   }
-  long ret = at ? SYS(322, r[RDI], r[RSI], r[RDX], list, r[R8]) : SYS(59, r[RDI], r[RSI], list);
+  /* A signal that is kept is blocked, and the new image would inherit that: it is taken first, then all this is done again. */
+  long ret = at ? unless_signalled(&c->masked, 322, r[RDI], r[RSI], r[RDX], (long)list, r[R8])
+                : unless_signalled(&c->masked, 59, r[RDI], r[RSI], (long)list, 0, 0);
   if (!c->shares_memory)
     ledger->state = STATE_RUNNING;
   ledger_threads()[c->slot].state = THREAD_RUNNING;
   SYS(11, p, bytes);
+  Pause *pause = (Pause *)c->exit;
+  if (ret == SIGNALLED) {
+    c->next = pause->resume - PAUSE_BYTES;
+    return;
+  }
   r[RAX] = (u64)ret;
-  c->next = ((Pause *)c->exit)->after;
+  c->next = pause->after;
 }

@@ -2,7 +2,8 @@
  *
  * The kernel sees one handler, ours. Where the signal met translated code, the program's handler is run as a nested piece of translation
  * on the stack that the kernel chose, and returns through the kernel as usual, or never, if it jumps away. Where it met the engine
- * itself, it is kept, everything else is blocked, and it is sent again from the next safe point.
+ * itself, it is kept, everything else is blocked, and it is sent again when the engine leaves (gate_return).
+ * The kernel blocks every signal while ours runs; the mask that the program asked for is set when its handler begins.
  */
 #include "engine.h"
 
@@ -13,7 +14,9 @@ typedef struct Action {
 #define SIGSEGV 11
 #define SA_SIGINFO 4u
 #define SA_RESTORER 0x04000000u
+#define SA_NODEFER 0x40000000u
 #define SA_RESETHAND 0x80000000u
+#define SIG_SETMASK 2
 #define UC_RIP 168
 #define UC_RSP 160
 #define UC_MASK 296
@@ -40,7 +43,8 @@ long signal_action(Context *c, int signal, const void *act_, void *old_, u64 siz
     ours = wanted;
     if (is_function(wanted.handler) || (signal == SIGSEGV && !wanted.handler)) {
       ours.handler = (u64)engine_signal;
-      ours.flags |= SA_RESTORER | SA_SIGINFO;
+      ours.flags = (wanted.flags & ~(u64)SA_RESETHAND) | SA_RESTORER | SA_SIGINFO; /* one that is kept must find a handler again */
+      ours.mask = ~0ul;
       ours.restorer = (u64)restorer;
     }
     actions[signal] = wanted;
@@ -100,14 +104,48 @@ static void keep(Context *c, void *info, u8 *uc)
   *mask = ~0ul;
 }
 
-void deliver_pending(Context *c)
+/* Signals are blocked here, so that they wait in the kernel. */
+static void send_again(Context *c)
 {
   for (u32 i = 0; i < c->pending_count; i++)
     SYS(297 /* rt_tgsigqueueinfo */, c->pid, c->tid, ((int *)c->pending[i])[0], c->pending[i]);
   c->pending_count = 0;
   c->masked = 0;
+}
+
+void deliver_pending(Context *c)
+{
+  if (LIKELY(!c->masked))
+    return;
+  send_again(c);
   c->next2 = c->next;
   c->next = unblock_entry;
+}
+
+static void meets_engine(Context *c, void *info, u8 *uc)
+{
+  u64 *rip = (u64 *)(uc + UC_RIP);
+  keep(c, info, uc);
+  if (*rip >= (u64)gate_return && *rip < (u64)gate_return_end) {
+    *rip = (u64)gate_return;
+    *(u64 *)(uc + UC_RSP) = c->stack;
+  } else if (*rip >= (u64)unless_signalled && *rip < (u64)unless_signalled_end) {
+    *rip = (u64)unless_signalled_not;
+  }
+}
+
+static void set_mask(u64 mask) { SYS(14 /* rt_sigprocmask */, SIG_SETMASK, &mask, NULL, 8); }
+
+static void begin_handler(int signal, Action a, const u8 *uc)
+{
+  if (a.flags & SA_RESETHAND) {
+    actions[signal].handler = 0;
+    if (signal != SIGSEGV) {
+      Action plain = {0, SA_RESTORER, (u64)restorer, 0};
+      set_action(signal, &plain, NULL);
+    }
+  }
+  set_mask(*(const u64 *)(uc + UC_MASK) | a.mask | (a.flags & SA_NODEFER ? 0 : 1ul << (signal - 1)));
 }
 
 void engine_signal(int signal, void *info, void *uc_)
@@ -126,8 +164,10 @@ void engine_signal(int signal, void *info, void *uc_)
     return;
   }
   if (!c || c->native) {
-    if (is_function(a.handler))
+    if (is_function(a.handler)) {
+      begin_handler(signal, a, uc);
       ((void (*)(int, void *, void *))a.handler)(signal, info, uc);
+    }
     return;
   }
   if (in_engine(*rip)) {
@@ -137,17 +177,18 @@ void engine_signal(int signal, void *info, void *uc_)
       set_action(signal, &plain, NULL);
       return;
     }
-    keep(c, info, uc);
+    meets_engine(c, info, uc);
     return;
   }
-  if (a.flags & SA_RESETHAND)
-    actions[signal].handler = 0;
   if (!is_function(a.handler))
     return;
+  begin_handler(signal, a, uc);
   u64 inside = *rip, shown = application_pc(inside);
   if (shown)
     *rip = shown; /* the block that the program was in; good enough to look at */
   run_nested(c, a.handler, signal, info, uc);
+  set_mask(~0ul);
+  send_again(c); /* what came while the handler ended */
   if (!shown || *rip == shown) {
     *rip = inside;
   } else { /* the handler chose another place to go on */
