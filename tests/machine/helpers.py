@@ -24,7 +24,7 @@ from tests.targets import expected
 TESTS = Path(__file__).parent.parent
 TARGETS = TESTS / "targets"
 PROGRAMS = TESTS / "programs"
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 120
 
 
 @dataclass(frozen=True)
