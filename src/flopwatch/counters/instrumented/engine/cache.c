@@ -20,7 +20,7 @@ static Translation *translations;
 static u32 translation_count = 1; /* 0 means none */
 static u32 region_head[MAX_REGIONS];
 static volatile u32 lock;
-u64 ibl_entry, unblock_entry, clone_entry;
+u64 ibl_entry, unblock_entry, unblock_end, clone_entry;
 
 static void *reserve(size_t bytes, int protection)
 {
@@ -90,13 +90,17 @@ static void table_put(u64 pc, u64 code)
 u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region)
 {
   u32 index = translation_count++;
-  translations[index] = (Translation){pc, code, 0, region, region_head[region], bytes};
+  translations[index] = (Translation){pc, code, 0, region, region_head[region], bytes, NULL};
   region_head[region] = index;
   ledger->translated++;
   return index;
 }
 
-void translation_end(u32 index, u32 length) { translations[index].length = length; }
+void translation_end(u32 index, u32 length, const u8 *layout)
+{
+  translations[index].layout = layout;
+  translations[index].length = length;
+}
 
 /* Only when a whole chain of blocks is laid out may other threads find them: each falls into the next. */
 void translations_publish(void)
@@ -119,7 +123,19 @@ u64 application_pc(u64 code)
   if (low == 1)
     return 0;
   Translation *t = &translations[low - 1];
-  return code < t->code + t->length ? t->pc : 0;
+  const u8 *layout = t->layout;
+  if (!layout || code >= (u64)stubs)
+    return 0;
+  u64 pc = t->pc, at = t->code + *layout++;
+  if (code < at)
+    return pc;
+  for (; *layout; layout += 2) {
+    at += layout[1];
+    if (code < at)
+      return pc;
+    pc += layout[0];
+  }
+  return pc; /* behind it: a system call was the last */
 }
 
 /* ---- linking ---- */

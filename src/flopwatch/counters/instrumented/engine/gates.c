@@ -67,8 +67,11 @@ __asm__(
     /* A signal that meets this is kept and the whole is begun again: none waits while translated code runs on without a border. */
     ".globl gate_return\n.hidden gate_return\n.type gate_return, @function\n"
     "gate_return:\n"
+    "  cmpl $0, %gs:" T(C_MASKED) "\n"
+    "  je 1f\n"
     "  mov %gs:" T(C_SELF) ", %rdi\n"
     "  call deliver_pending\n"
+    "1:\n"
     "  RESTORE\n"
     ".globl gate_return_end\n.hidden gate_return_end\n"
     "gate_return_end:\n"

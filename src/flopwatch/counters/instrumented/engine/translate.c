@@ -391,7 +391,12 @@ static u64 translate_one(u64 pc, int region_index)
     record(list, n, region_index);
   int recorded = ledger->blocks != before;
   u64 falls = at;
+  if (!recorded && r->writable != GUARD_COMPARE && (r->writable || r->path[0] != '/'))
+    e1(0x0F), e1(0x1F), e1(0x84), e1(0), e4(0); /* nop: may be dropped while a thread is in it, and nothing may begin inside its head */
+  u8 *layout = stub_alloc(2 * n + 2), *next = layout;
+  *next++ = (u8)(emit - start);
   for (int k = 0; k < n; k++) {
+    u8 *begun = emit;
     const u8 *code = (const u8 *)list[k].address;
     if (list[k].kind == K_PLAIN) {
       if (recorded && list[k].mask && is_interesting(&list[k]))
@@ -400,10 +405,12 @@ static u64 translate_one(u64 pc, int region_index)
     } else {
       falls = emit_end(&list[k], code);
     }
+    *next++ = list[k].length, *next++ = (u8)(emit - begun);
   }
+  *next = 0;
   while (emit - start < 8)
     e1(0x90);
-  translation_end(index, (u32)(emit - start));
+  translation_end(index, (u32)(emit - start), layout);
   return falls;
 }
 
