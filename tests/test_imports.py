@@ -20,7 +20,7 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert not loaded_by("import flopwatch") & HEAVY
 
 
-@pytest.mark.parametrize("command", ["stat", "show"])
+@pytest.mark.parametrize("command", ["stat", "model", "show"])
 def test_the_command_line_loads_no_framework(command: str) -> None:
     code = (
         "import contextlib, io\nfrom flopwatch import cli\n"

@@ -22,7 +22,10 @@ LAYERS = (
     ("record",),
     ("views",),
     ("reports",),
+    ("labelled",),
     ("measuring",),
+    ("models", "chainer"),
+    ("model_views",),
     ("api",),
     ("cli", "__main__"),
 )

@@ -5,19 +5,16 @@ Blocks come in, tallies go out; the sums are checked on every axis, so that no o
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import NamedTuple
-
-from iced_x86 import Code, Decoder, Formatter, FormatterSyntax, Instruction, OpKind
 
 from flopwatch.counters import ProcessImage
 from flopwatch.events import Block
 from flopwatch.flops.classify import classify_block
-from flopwatch.flops.tally import Tally
+from flopwatch.flops.operations import DType
+from flopwatch.flops.tally import Key, Tally
 from flopwatch.symbols import Place, Symbols
 
 
@@ -36,9 +33,7 @@ class Where(NamedTuple):
 
 AXES = Where._fields
 NOWHERE = {axis: f"[no {axis}]" for axis in AXES}
-_FORMATTER = Formatter(FormatterSyntax.INTEL)
-_WIDEST_FIRST = ("tmm", "zmm", "ymm", "xmm", "mm", "st", "k")
-_VECTOR_REGISTER = re.compile("|".join(_WIDEST_FIRST))
+REGISTERS = {"512": "zmm", "256": "ymm", "tile": "tmm"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +53,17 @@ class Row:
     tally: Tally
 
 
-def fold(blocks: Iterable[Block], resolve: Callable[[int], Place] | None = None) -> Folded:
-    """Classify each instruction of each block and add it to its place.
+def fold(
+    blocks: Iterable[Block],
+    resolve: Callable[[int], Place] | None = None,
+    *,
+    process: str = "",
+    threads: Mapping[str, str] | None = None,
+) -> Folded:
+    """Classify each block and add each of its instructions to its place.
 
-    `resolve` gives the library and the symbol of an address where a block does not name them itself.
+    `resolve` gives the library and the symbol of an address where a block does not name them itself; `process` and
+    `threads` give the process and its threads other names than the blocks do.
     """
     pieces: dict[Where, list[Tally]] = {}
     unknown: Counter[str] = Counter()
@@ -69,22 +71,37 @@ def fold(blocks: Iterable[Block], resolve: Callable[[int], Place] | None = None)
     for block in blocks:
         if not block.runs:
             continue
-        library, symbol = block.library, block.symbol
+        classified = classify_block(block, by_instruction=True)
+        vector_instructions += classified.vector_instructions
+        unknown.update(classified.unknown)
+        if not classified.by_instruction:
+            continue
+        library, symbol, scope = block.library, block.symbol, block.scope
         if resolve is not None and not (library and symbol):
             place = resolve(block.address)
             library, symbol = library or place.library, symbol or place.symbol
-        active = dict(block.active)
-        scope = block.scope
-        for offset, code, name in instructions(block.code):
-            single = replace(block, code=code, active=((0, active[offset]),) if offset in active else ())
-            classified = classify_block(single)
-            vector_instructions += classified.vector_instructions
-            unknown.update(classified.unknown)
-            if classified.tally:
-                where = Where(scope.process, scope.thread, library, symbol, name, scope.layer, scope.op, scope.function)
-                pieces.setdefault(where, []).append(classified.tally)
+        thread = threads.get(scope.thread, scope.thread) if threads else scope.thread
+        for mnemonic, tally in classified.by_instruction.items():
+            for key, count in tally.items():
+                where = Where(
+                    process or scope.process,
+                    thread,
+                    library,
+                    symbol,
+                    instruction_name(mnemonic, key),
+                    scope.layer,
+                    scope.op,
+                    scope.function,
+                )
+                pieces.setdefault(where, []).append(Tally({key: count}))
     cells = {where: Tally.total(tallies) for where, tallies in pieces.items()}
     return Folded(cells, vector_instructions, dict(unknown))
+
+
+def instruction_name(mnemonic: str, key: Key) -> str:
+    """A mnemonic with the registers that it works on, and a sign for a mask: "vfmadd231ps zmm", "vaddps ymm{k}"."""
+    register = "st" if key.dtype is DType.X87 else REGISTERS.get(key.width, "xmm")
+    return f"{mnemonic} {register}{'{k}' if key.masked else ''}"
 
 
 def fold_processes(images: Iterable[ProcessImage], names: Iterable[str]) -> Folded:
@@ -93,14 +110,7 @@ def fold_processes(images: Iterable[ProcessImage], names: Iterable[str]) -> Fold
     for image, name in zip(images, names, strict=True):
         symbols = Symbols(image.regions, image.jit_map)
         threads = {str(thread.tid): f"{thread.tid} {thread.name}".strip() for thread in image.threads}
-        blocks = (
-            replace(
-                block,
-                scope=replace(block.scope, process=name, thread=threads.get(block.scope.thread, block.scope.thread)),
-            )
-            for block in image.blocks
-        )
-        folded.append(fold(blocks, symbols.resolve))
+        folded.append(fold(image.blocks, symbols.resolve, process=name, threads=threads))
     return merged(folded)
 
 
@@ -141,29 +151,3 @@ def check_sum(rows: Iterable[Row], total: Tally, axis: str) -> None:
 
 def _work(tally: Tally) -> int:
     return sum(tally.flop().values()) + sum(tally.op().values())
-
-
-@lru_cache(maxsize=1 << 16)
-def instructions(code: bytes) -> tuple[tuple[int, bytes, str], ...]:
-    """The instructions of a block: byte offset, bytes, and a short name ("vfmadd231ps zmm", "vaddps zmm{k}")."""
-    found = []
-    for instruction in Decoder(64, code):
-        start = instruction.ip
-        if instruction.code == Code.INVALID:
-            # Where the next instruction begins is anybody's guess, so the rest of the block stays in one piece.
-            found.append((start, code[start:], "[cannot be decoded]"))
-            break
-        found.append((start, code[start : start + instruction.len], _name(instruction)))
-    return tuple(found)
-
-
-def _name(instruction: Instruction) -> str:
-    names = [
-        _FORMATTER.format_register(instruction.op_register(index))
-        for index in range(instruction.op_count)
-        if instruction.op_kind(index) == OpKind.REGISTER
-    ]
-    classes = {found.group() for name in names if (found := _VECTOR_REGISTER.match(name))}
-    widest = next((name for name in _WIDEST_FIRST if name in classes), "")
-    mask = "{k}" if instruction.has_op_mask else ""
-    return f"{_FORMATTER.format_mnemonic(instruction)} {widest}{mask}".strip()

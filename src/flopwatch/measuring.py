@@ -94,7 +94,7 @@ def measure_process(
     looked into.
     """
     program = running.inspect(pid)
-    elf.check(program)
+    elf.check(program, running=True)
     if during:
         elf.locate(during[0])
     chosen = counters.find(counter)
@@ -144,6 +144,7 @@ def _record(
         complete=not partial,
         partial=tuple(dict.fromkeys(partial)),
         hidden=result.hidden,
+        notes=result.notes,
         exit_code=result.exit_code,
         signal=result.signal,
         processes=tuple(_process(image, name) for image, name in zip(images, names, strict=True)),

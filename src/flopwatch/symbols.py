@@ -6,8 +6,9 @@ import ctypes
 import os
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,10 @@ UNMAPPED = "[unmapped since]"
 NO_SYMBOL = "[no symbol]"
 
 SHT_SYMTAB, SHT_DYNSYM, PT_LOAD = 2, 11, 1
-CODE_SYMBOLS = {0, 2, 10}  # no type (assembler), function, indirect function
+SYMBOL = struct.Struct("<IBBHQQ")  # name, kind and binding, visibility, section, address, size
+# For each value of the byte that holds kind and binding, whether it is of that kind.
+FUNCTIONS = bytes(info & 15 in (2, 10) for info in range(256))  # functions, indirect ones too
+LABELS = bytes(info & 15 == 0 for info in range(256))  # assembly often says no more
 MAX_NAME = 4096  # template names can be longer than any use of them
 
 
@@ -29,19 +33,13 @@ class Place(NamedTuple):
     symbol: str
 
 
-class _Symbol(NamedTuple):
-    start: int
-    size: int
-    name: str
-
-
 class Symbols:
     """Resolves addresses of one process image, from its memory regions and the name table of its run-time code."""
 
     def __init__(self, regions: Sequence[Region], jit_map: str = "") -> None:
         self._regions = sorted(regions, key=lambda region: region.start)
         self._starts = [region.start for region in self._regions]
-        self._jit = _Table(_read_jit_map(jit_map.splitlines()))
+        self._jit = _JitNames(jit_map)
 
     def resolve(self, address: int) -> Place:
         """The library and the function of an address; names in brackets say what is not known."""
@@ -61,32 +59,26 @@ def _is_run_time_memory(path: str) -> bool:
     return not path or path.startswith(("[heap", "[anon", "[stack", "//anon", "/memfd:", "/dev/zero"))
 
 
-class _Table:
-    """Symbols sorted by address."""
+class _JitNames:
+    """The names that a JIT gave to its code; memory that is used again has the latest name."""
 
-    def __init__(self, symbols: Iterable[_Symbol]) -> None:
-        self._symbols = sorted(symbols)
-        self._starts = [symbol.start for symbol in self._symbols]
+    def __init__(self, text: str) -> None:
+        self._code: dict[int, tuple[int, str]] = {}
+        for line in text.splitlines():
+            words = line.split(maxsplit=2)
+            try:
+                self._code[int(words[0], 16)] = (int(words[1], 16), words[2])
+            except (IndexError, ValueError):
+                continue  # a line cut short when the program died
+        self._starts = sorted(self._code)
 
     def find(self, address: int) -> str:
         index = bisect_right(self._starts, address) - 1
         if index < 0:
             return ""
-        symbol = self._symbols[index]
-        # Hand-written assembly often has no sizes: such a symbol reaches to the next one.
-        return demangle(symbol.name) if not symbol.size or address < symbol.start + symbol.size else ""
-
-
-def _read_jit_map(lines: Iterable[str]) -> Iterable[_Symbol]:
-    latest: dict[int, _Symbol] = {}
-    for line in lines:
-        words = line.split(maxsplit=2)
-        try:
-            start, size = int(words[0], 16), int(words[1], 16)
-            latest[start] = _Symbol(start, size, words[2])  # memory is used again: the last name holds
-        except (IndexError, ValueError):
-            continue  # a line cut short when the program died
-    return latest.values()
+        start = self._starts[index]
+        size, name = self._code[start]
+        return demangle(name) if address < start + size else ""
 
 
 def read_jit_map(pid: int, since: float) -> str:
@@ -101,56 +93,77 @@ def read_jit_map(pid: int, since: float) -> str:
         return ""
 
 
+class _Table:
+    """An ELF symbol table, by address. Large libraries have hundreds of thousands of symbols, of which a measurement
+    needs some dozens: names are read when they are asked for, and all that is done to every entry is done in C.
+    """
+
+    def __init__(self, entries: bytes, names: bytes, kinds: bytes) -> None:
+        self._entries = entries[: len(entries) - len(entries) % SYMBOL.size]
+        self._names = names
+        numbers = self._entries[4 :: SYMBOL.size].translate(kinds)
+        values = memoryview(self._entries).cast("Q")[1::3].tolist()
+        self._numbers = dict(zip(compress(values, numbers), compress(range(len(values)), numbers), strict=True))
+        self._numbers.pop(0, None)  # symbols that are defined elsewhere
+        self._starts = sorted(self._numbers)
+
+    def find(self, address: int, *, covering: bool) -> str:
+        """The symbol at an address; with `covering`, only if it says that it reaches as far."""
+        index = bisect_right(self._starts, address) - 1
+        if index < 0:
+            return ""
+        start = self._starts[index]
+        name, *_, size = SYMBOL.unpack_from(self._entries, self._numbers[start] * SYMBOL.size)
+        if address >= start + size and (covering or size):
+            return ""
+        return demangle(self._names[name : self._names.find(b"\0", name)].decode(errors="replace"))
+
+
 class _Image:
     """The symbols of one ELF file, by offset in the file."""
 
     def __init__(self, path: str) -> None:
         self._segments: list[tuple[int, int, int]] = []
-        symbols: list[_Symbol] = []
+        self._functions: _Table | None = None
+        self._labels: _Table | None = None
         try:
             with Path(path).open("rb") as file:
-                self._read(file.fileno(), symbols)
+                self._read(file.fileno())
         except (OSError, struct.error, IndexError, ValueError, OverflowError, MemoryError):
-            symbols = []  # gone, or no ELF file: its code has no names
-        self._table = _Table(symbols)
+            self._functions = self._labels = None  # gone, or no ELF file: its code has no names
 
     def find(self, offset: int) -> str:
-        for start, end, address in self._segments:
+        if self._functions is None or self._labels is None:
+            return ""
+        for start, end, base in self._segments:
             if start <= offset < end:
-                return self._table.find(offset - start + address)
+                address = offset - start + base
+                # Labels within functions must not break these up; but assembly may have nothing else.
+                found = self._functions.find(address, covering=True) or self._labels.find(address, covering=False)
+                return found or self._functions.find(address, covering=False)
         return ""
 
-    def _read(self, file: int, symbols: list[_Symbol]) -> None:
+    def _read(self, file: int) -> None:
         head = os.pread(file, 64, 0)
         if head[:6] != b"\x7fELF\x02\x01":
             return
         segment_table, section_table = struct.unpack_from("<QQ", head, 32)
         segment_size, segment_count, section_size, section_count = struct.unpack_from("<HHHH", head, 54)
-        entries = os.pread(file, segment_size * segment_count, segment_table)
+        table = os.pread(file, segment_size * segment_count, segment_table)
         for index in range(segment_count):
-            kind, _, offset, address, _, size = struct.unpack_from("<IIQQQQ", entries, index * segment_size)
+            kind, _, offset, address, _, size = struct.unpack_from("<IIQQQQ", table, index * segment_size)
             if kind == PT_LOAD:
                 self._segments.append((offset, offset + size, address))
-        entries = os.pread(file, section_size * section_count, section_table)
-        sections = [struct.unpack_from("<IIQQQQI", entries, index * section_size) for index in range(section_count)]
+        table = os.pread(file, section_size * section_count, section_table)
+        sections = [struct.unpack_from("<IIQQQQI", table, index * section_size) for index in range(section_count)]
         # The full table has static functions too; a stripped library only has the names that it exports.
-        for wanted in (SHT_SYMTAB, SHT_DYNSYM):
-            for section in sections:
-                if section[1] == wanted:
-                    names = sections[section[6]]
-                    symbols += _read_symbols(os.pread(file, section[5], section[4]), os.pread(file, names[5], names[4]))
-            if symbols:
-                return
-
-
-def _read_symbols(table: bytes, names: bytes) -> list[_Symbol]:
-    found = []
-    usable = len(table) - len(table) % 24
-    for name, info, _, section, value, size in struct.iter_unpack("<IBBHQQ", table[:usable]):
-        if value and section and info & 15 in CODE_SYMBOLS:
-            end = names.find(b"\0", name)
-            found.append(_Symbol(value, size, names[name:end].decode(errors="replace")))
-    return found
+        wanted = {section[1]: section for section in sections if section[1] in (SHT_SYMTAB, SHT_DYNSYM)}
+        section = wanted.get(SHT_SYMTAB) or wanted.get(SHT_DYNSYM)
+        if section is None:
+            return
+        strings = sections[section[6]]
+        entries, names = os.pread(file, section[5], section[4]), os.pread(file, strings[5], strings[4])
+        self._functions, self._labels = _Table(entries, names, FUNCTIONS), _Table(entries, names, LABELS)
 
 
 @lru_cache(maxsize=256)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from flopwatch.attribution import Row
-from flopwatch.flops.operations import DType
 from flopwatch.flops.tally import Tally
 from flopwatch.record import Record, ops_of, tally_of
 from flopwatch.sheet import Column, Sheet, Value
 
 D = TypeVar("D", bound=str)
 
-LONGEST_NAME = 60
+LONGEST_NAME = 36  # what 80 columns leave beside the figures
 CONVENTIONS = {
     "pmu": "pmu (as Intel's FP_ARITH events count: FMA = 2, min, max and approximations = 1)",
     "arithmetic": "arithmetic (FMA = 2; min, max and approximations = 0)",
@@ -62,12 +64,15 @@ def operations(record: Record) -> Sheet:
     return Sheet("", columns, tuple(rows))
 
 
-def by_axis(record: Record, axis: str, top: int = 0) -> Sheet:
+def by_axis(record: Record, axis: str, top: int = 0, *, full_names: bool = False) -> Sheet:
     """The rows of one axis, most work first; with `top`, the rows after that many are summed in one."""
     rows = list(record.rows(axis))
     rest = rows[top:] if top and len(rows) > top + 1 else []
     if rest:
-        rows = [*rows[:top], Row(f"({len(rest)} more)", Tally.total(row.tally for row in rest))]
+        rows = [*rows[:top], Row(f"({len(rest):,} more)", Tally.total(row.tally for row in rest))]
+    names = [row.name for row in rows]
+    if not full_names:
+        names = shortened(names, axis)
     every = sum(record.flop().values())
     has_op = bool(record.op())
     columns = [Column(axis), Column("FLOP", "count"), Column("of all FLOP", "share")]
@@ -75,13 +80,13 @@ def by_axis(record: Record, axis: str, top: int = 0) -> Sheet:
         columns.append(Column("integer OP", "count"))
     columns.append(Column("datatypes"))
     found: list[tuple[Value, ...]] = []
-    for row in rows:
+    for name, row in zip(names, rows, strict=True):
         flop, op = record.flop(row.tally), record.op(row.tally)
         worth = sum(flop.values())
-        values: list[Value] = [shortened(row.name, axis), worth, _share(worth, every)]
+        values: list[Value] = [name, worth, _share(worth, every)]
         if has_op:
             values.append(sum(op.values()))
-        found.append((*values, ", ".join(_mixture(flop) + [str(dtype) for dtype in op])))
+        found.append((*values, " ".join(str(dtype) for counts in (flop, op) for dtype, _ in _largest_first(counts))))
     return Sheet(f"by {axis}", tuple(columns), tuple(found))
 
 
@@ -137,19 +142,41 @@ def coverage(record: Record) -> str:
     return f"{line}; unknown: {len(record.unknown)} kinds: {kinds}{more}"
 
 
-def shortened(name: str, axis: str = "symbol") -> str:
-    """A name for a table: a library without its folder, a long symbol without its middle."""
+def shortened(names: Sequence[str], axis: str) -> list[str]:
+    """Names for a table: libraries without their folder, symbols without their arguments; different names stay so."""
     if axis == "library":
-        name = name.rsplit("/", 1)[-1]
-    if len(name) <= LONGEST_NAME:
+        plain = [name.rsplit("/", 1)[-1] for name in names]
+        return [_cut(short if plain.count(short) == 1 else name) for short, name in zip(plain, names, strict=True)]
+    plain = [_without_arguments(name) for name in names]
+    times, seen = Counter(plain), Counter[str]()
+    found = []
+    for name in plain:
+        seen[name] += 1
+        found.append(_cut(name) + (f" #{seen[name]}" if times[name] > 1 else ""))
+    return found
+
+
+def _without_arguments(name: str) -> str:
+    """A C++ name without result type, template arguments and parameters; any other name as it is."""
+    if ("(" not in name and "<" not in name) or name.startswith(("[", "(")):
         return name
+    kept, depth = [], 0
+    name = re.sub(r" \[clone [^]]*\]", "", name)
+    for letter in name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}"):
+        depth += (letter in "<(") - (letter in ">)")
+        if depth == 0 and letter not in ">)":
+            kept.append(letter)
+    return "".join(kept).removesuffix(" const").rsplit(" ", 1)[-1] or name
+
+
+def _cut(name: str) -> str:
     half = (LONGEST_NAME - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def _title(record: Record) -> str:
-    command = " ".join(record.command)
-    return f"{record.subject}: {command if len(command) <= 120 else command[:119] + '…'}" if command else record.subject
+    command = shlex.join(record.command).replace("\n", "⏎")
+    return f"{record.subject}: {command if len(command) <= 68 else command[:67] + '…'}" if command else record.subject
 
 
 def _shares(record: Record) -> list[str]:
@@ -204,13 +231,6 @@ def _share(part: int, whole: int) -> float | None:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.1f} %"
-
-
-def _mixture(flop: Mapping[DType, int]) -> list[str]:
-    every = sum(flop.values())
-    if len(flop) < 2:
-        return [str(dtype) for dtype in flop]
-    return [f"{dtype} {_percent(count / every)}" for dtype, count in _largest_first(flop)]
 
 
 def _largest_first(counts: Mapping[D, int]) -> Sequence[tuple[D, int]]:

@@ -98,10 +98,21 @@ def test_the_summary_for_programs() -> None:
 
 
 def test_names_for_a_table() -> None:
-    assert views.shortened("/usr/lib/libm.so.6", "library") == "libm.so.6"
-    long = "begin" + "x" * 100 + "end"
-    assert len(views.shortened(long)) <= views.LONGEST_NAME
-    assert views.shortened(long).startswith("begin") and views.shortened(long).endswith("end")
+    assert views.shortened(["/usr/lib/libm.so.6"], "library") == ["libm.so.6"]
+    assert views.shortened(["/a/libm.so", "/b/libm.so"], "library") == ["/a/libm.so", "/b/libm.so"]
+    symbols = {
+        "axpy": "axpy",
+        "void at::native::(anonymous namespace)::fill<float>(at::Tensor&, int) const": "at::native::{anonymous}::fill",
+        "std::function<void (int)>::operator()() const": "std::function::operator{}",
+        "void one<int>(int) [clone .constprop.0] [clone ._omp_fn.1]": "one",
+        "[no symbol]": "[no symbol]",
+        "(2 more)": "(2 more)",
+    }
+    assert views.shortened(list(symbols), "symbol") == list(symbols.values())
+    assert views.shortened(["f(int)", "g", "f(long)"], "symbol") == ["f #1", "g", "f #2"]
+    (cut,) = views.shortened(["begin" + "x" * 100 + "end"], "symbol")
+    assert len(cut) <= views.LONGEST_NAME
+    assert cut.startswith("begin") and cut.endswith("end")
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)

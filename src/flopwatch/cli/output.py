@@ -6,10 +6,13 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import click
+from rich.console import Console
 
 from flopwatch import reports, views
 from flopwatch.errors import CannotMeasureError, IncompleteError, UsageError
@@ -18,16 +21,35 @@ from flopwatch.record import Record, encode
 from flopwatch.reports import csv
 from flopwatch.sheet import Sheet
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 TOP = 30
-AXES = ("process", "thread", "library", "symbol", "instruction", "layer", "op", "function")
 
 
-def show_options(axes: tuple[str, ...]) -> Callable[[F], F]:
-    """Decorate a command with the options that choose what of a record is shown, and how."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of a record is shown, and how: the options of `show_options` under their own names."""
 
-    def decorate(function: F) -> F:
+    by: str | None
+    top: int
+    convention: str | None
+    lanes: str | None
+    separator: str | None
+    as_json: bool
+    markdown: bool
+    output: str | None
+    strict: bool
+
+
+def show_options(axes: tuple[str, ...]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Decorate a command with the options of `Shown`, which it receives checked, as `shown`."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        @wraps(function)
+        def command(**options: Any) -> int:
+            shown = Shown(**{each.name: options.pop(each.name) for each in fields(Shown)})
+            check_output(shown.output, shown.as_json, shown.separator, shown.markdown)
+            return function(shown=shown, **options)
+
+        decorated: Callable[..., int] = command
         for option in reversed(
             (
                 click.option("--by", type=click.Choice(axes), help="Add a row for each process, thread, …"),
@@ -72,13 +94,15 @@ def show_options(axes: tuple[str, ...]) -> Callable[[F], F]:
                 ),
             )
         ):
-            function = option(function)
-        return function
+            decorated = option(decorated)
+        return decorated
 
     return decorate
 
 
-def check_output(output: str | None, as_json: bool, separator: str | None, markdown: bool) -> None:
+def check_output(
+    output: str | None, as_json: bool = False, separator: str | None = None, markdown: bool = False
+) -> None:
     """Find out before anything runs that a result could not be shown as asked for; raises UsageError."""
     if as_json + (separator is not None) + markdown > 1:
         raise UsageError("Of -x, --json and --markdown only one can be asked for.")
@@ -95,30 +119,41 @@ def check_output(output: str | None, as_json: bool, separator: str | None, markd
         raise UsageError(f"The result may not be written to {output!r}: permission denied.")
 
 
-def show(
-    record: Record,
-    *,
-    by: str | None,
-    top: int,
-    separator: str | None,
-    as_json: bool,
-    markdown: bool,
-    output: str | None,
-) -> None:
-    """Print a record, or write it to a file; a result that cannot be written to its file is printed instead."""
+def show(record: Record, shown: Shown) -> None:
+    """Print a record, or write it to a file; with `strict`, raise IncompleteError afterwards if it is not complete."""
+    as_json = shown.as_json or (shown.output or "").endswith(".json")
+    deliver(lambda out, to_file: _write(out, record, shown, as_json if to_file else shown.as_json), shown.output)
+    if shown.strict:
+        check_strict(record)
+
+
+def deliver(write: Callable[[TextIO, bool], None], output: str | None) -> None:
+    """Let `write(out, to_file)` write a result to the file `output`, or to stdout if that is None.
+
+    Raises CannotMeasureError for a file that cannot be written; the result is printed then, so that it is not lost.
+    """
     if output is None:
-        _print(record, by, top, separator, as_json, markdown)
+        _print(write)
         return
     text = io.StringIO()
-    _write(text, record, by, top, separator, as_json or output.endswith(".json"), markdown)
+    write(text, True)
     try:
         with open(output, "w", encoding="utf-8") as file:
             file.write(text.getvalue())
     except OSError as error:
-        _print(record, by, top, separator, as_json, markdown)
+        _print(write)
         raise CannotMeasureError(
             f"The result could not be written to {output!r}: {error.strerror}.", todo="It was printed instead."
         ) from error
+
+
+def _print(write: Callable[[TextIO, bool], None]) -> None:
+    try:
+        write(sys.stdout, False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has left (`| head`): that is no error, and Python must not complain of it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_strict(record: Record) -> None:
@@ -129,32 +164,28 @@ def check_strict(record: Record) -> None:
     raise IncompleteError("The record is not complete, and --strict was asked for.", seen="; ".join(reasons) + ".")
 
 
-def _print(record: Record, by: str | None, top: int, separator: str | None, as_json: bool, markdown: bool) -> None:
-    try:
-        _write(sys.stdout, record, by, top, separator, as_json, markdown)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has left (`| head`): that is no error, and Python must not complain of it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def progress(text: str) -> None:
+    """Say on stderr what is going on, if somebody is looking."""
+    if sys.stderr.isatty():
+        Console(stderr=True).print(f"flopwatch: {text}", style="dim", highlight=False, markup=False)
 
 
-def _write(
-    out: TextIO, record: Record, by: str | None, top: int, separator: str | None, as_json: bool, markdown: bool
-) -> None:
+def _write(out: TextIO, record: Record, shown: Shown, as_json: bool) -> None:
     if as_json:
-        out.write(encode(record, by).decode())
-    elif separator is not None:
-        csv.render(views.by_axis(record, by) if by else views.summary(record), out, separator)
+        out.write(encode(record, shown.by).decode())
+    elif shown.separator is not None:
+        sheet = views.by_axis(record, shown.by, full_names=True) if shown.by else views.summary(record)
+        csv.render(sheet, out, shown.separator)
     else:
-        report = reports.find("markdown" if markdown else "table")
-        for index, sheet in enumerate(_sheets(record, by, top)):
+        report = reports.find("markdown" if shown.markdown else "table")
+        for index, sheet in enumerate(_sheets(record, shown)):
             if index:
                 out.write("\n")
             report.render(sheet, out)
 
 
-def _sheets(record: Record, by: str | None, top: int) -> list[Sheet]:
+def _sheets(record: Record, shown: Shown) -> list[Sheet]:
     sheets = list(views.overview(record))
-    if by is not None:
-        sheets.insert(-1, views.by_axis(record, by, top))
+    if shown.by is not None:
+        sheets.insert(-1, views.by_axis(record, shown.by, shown.top))
     return sheets

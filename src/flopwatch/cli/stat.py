@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
-from rich.console import Console
 
 from flopwatch import api, counters
-from flopwatch.cli.output import check_output, check_strict, show, show_options
+from flopwatch.cli.output import Shown, progress, show, show_options
 from flopwatch.errors import UsageError
 
 AXES = ("process", "thread", "library", "symbol", "instruction")
@@ -48,15 +45,7 @@ def command(
     pid: int | None,
     no_time: bool,
     imports: bool,
-    by: str | None,
-    top: int,
-    convention: str | None,
-    lanes: str | None,
-    separator: str | None,
-    as_json: bool,
-    markdown: bool,
-    output: str | None,
-    strict: bool,
+    shown: Shown,
     command: tuple[str, ...],
 ) -> int:
     """Count the floating-point operations that COMMAND executes, in all its threads and child processes.
@@ -74,11 +63,11 @@ def command(
       flopwatch stat --by symbol -o result.json -- python script.py
       flopwatch stat -p 1234 -- sleep 10
     """
-    check_output(output, as_json, separator, markdown)
+    convention = shown.convention or "pmu"
     if pid is not None:
         if repeat > 1:
             raise UsageError("A running process cannot be repeated.", todo="Leave -r out.")
-        record = api.measure_process(pid, during=command, counter=counter, convention=convention or "pmu", lanes=lanes)
+        record = api.measure_process(pid, during=command, counter=counter, convention=convention, lanes=shown.lanes)
     else:
         record = api.measure_command(
             command,
@@ -86,16 +75,9 @@ def command(
             repeat=repeat,
             timed=not no_time,
             imports=imports,
-            convention=convention or "pmu",
-            lanes=lanes,
-            progress=_progress,
+            convention=convention,
+            lanes=shown.lanes,
+            progress=progress,
         )
-    show(record, by=by, top=top, separator=separator, as_json=as_json, markdown=markdown, output=output)
-    if strict:
-        check_strict(record)
+    show(record, shown)
     return record.exit_code
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        Console(stderr=True).print(f"flopwatch: {text}", style="dim", highlight=False)

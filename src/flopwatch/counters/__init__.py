@@ -69,7 +69,8 @@ class ProcessImage:
 class CommandResult:
     """How a counted command ended and what its processes executed; `signal` is 0 unless a signal ended it.
 
-    `hidden` names instruction sets that were hidden from the program; `interrupted` is set by Ctrl-C.
+    `hidden` names instruction sets that were hidden from the program; `interrupted` is set by Ctrl-C; `notes` say what
+    was left out on purpose.
     """
 
     exit_code: int
@@ -78,6 +79,7 @@ class CommandResult:
     hidden: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     interrupted: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,8 @@ def inspect(path: str) -> Program:
         path = interpreter
 
 
-def check(program: Program) -> None:
-    """Raise CannotMeasureError for a program that instrumentation cannot follow from its start."""
+def check(program: Program, *, running: bool = False) -> None:
+    """Raise CannotMeasureError for a program that instrumentation cannot follow: from its start, or while it is running."""
     via = f" (the interpreter of {program.scripts[0]!r})" if program.scripts else ""
     name = f"{program.path!r}{via}"
     if program.bits != 64 or program.machine != X86_64:
@@ -93,6 +93,8 @@ def check(program: Program) -> None:
             f"{name} cannot be counted: it is built for {program.machine_name} ({program.bits} bit).",
             todo="The instrumented counter understands 64-bit x86 programs.",
         )
+    if running:
+        return  # the engine comes by itself, and the system says who may look into what
     if not program.loader:
         raise CannotMeasureError(
             f"{name} cannot be counted: it is statically linked.",

@@ -20,7 +20,7 @@ FLOP = 2 * 1000
 def test_the_programs_output_comes_first_then_the_result(fake: FakeCounter, capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["stat", "--", "sh", "-c", "echo mine; echo other >&2"]) == 0
     out, err = capfd.readouterr()
-    assert out.startswith("mine\ncommand: sh -c echo mine; echo other >&2\n")
+    assert out.startswith("mine\ncommand: sh -c 'echo mine; echo other >&2'\n")
     assert err == "other\n"
     for part in ("fp32", f"{FLOP:,}", "mul", "add", "convention: pmu", "coverage: 100.00 %", "time without"):
         assert part in out

@@ -67,6 +67,7 @@ def test_only_a_whole_share_is_a_hundred_percent() -> None:
     assert table.percent(1) == "100 %"
     assert table.percent(0.999999) == "99.99 %"
     assert table.percent(0) == "0 %"
+    assert table.percent(1e-9) == "< 0.01 %"
 
 
 def test_csv() -> None:

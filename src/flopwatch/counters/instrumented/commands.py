@@ -18,22 +18,24 @@ from flopwatch.flops import opcode_filter
 from flopwatch.subjects import process
 
 SHARED_MEMORY = "/dev/shm"
+IMPORTS_LEFT_OUT = "Python's imports ran uninstrumented and are not in the counts; --imports counts them"
 ROOM = 512 << 20  # bytes that a big program's ledgers may need
 
 
 def run(argv: Sequence[str], options: CommandOptions) -> CommandResult:
     """Run a command to its end and return what it and its children executed."""
-    with folder() as place:
+    with folder(imports=options.imports) as place:
         ended = process.run(argv, environment(place, options.env))
-        found, hidden = read(place)
+        found, hidden, imports = read(place)
         reasons: tuple[str, ...] = ()
         if not any(image.pid == ended.pid for image in found):
             reasons = ("the program was not counted: its loader did not load the engine",)
-        return CommandResult(ended.exit_code, ended.signal, tuple(found), hidden, reasons, ended.interrupted)
+        notes = (IMPORTS_LEFT_OUT,) if imports else ()
+        return CommandResult(ended.exit_code, ended.signal, tuple(found), hidden, reasons, ended.interrupted, notes)
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
+def folder(*, imports: bool = True) -> Iterator[Path]:
     """A folder for ledgers, in memory where there is room, with what the engine reads at its start."""
     engine = library.find()
     if engine is None:
@@ -41,7 +43,7 @@ def folder() -> Iterator[Path]:
     parent = SHARED_MEMORY if _has_room(SHARED_MEMORY) else None
     place = Path(tempfile.mkdtemp(prefix="flopwatch-", dir=parent))
     try:
-        (place / "filter").write_bytes(opcode_filter())
+        (place / "filter").write_bytes(opcode_filter() + bytes([imports]))
         # The loader splits its list of preloaded objects at spaces and colons, which our own path may hold.
         (place / "engine.so").symlink_to(engine)
         yield place
@@ -66,10 +68,11 @@ def environment(place: Path, env: Mapping[str, str] | None) -> dict[str, str]:
     return own | {key: value for key, value in given.items() if key not in own}
 
 
-def read(place: Path) -> tuple[list[ProcessImage], tuple[str, ...]]:
-    """All process images of a folder, oldest first in each process, and what was hidden from them."""
+def read(place: Path) -> tuple[list[ProcessImage], tuple[str, ...], int]:
+    """All process images of a folder, oldest first in each process, what was hidden from them, how many imports ran natively."""
     found: list[ProcessImage] = []
     hidden: dict[str, None] = {}
+    imports = 0
     paths = [path for path in place.iterdir() if path.name.count(".") == 1 and path.name[0].isdigit()]
     order = sorted(paths, key=lambda path: tuple(map(int, path.name.split("."))))
     names = {path.name for path in order}
@@ -87,11 +90,12 @@ def read(place: Path) -> tuple[list[ProcessImage], tuple[str, ...]]:
                 for area in areas:
                     area.release()
             hidden.update(dict.fromkeys(head.hidden))
+            imports += head.imports
             if head.state == ledger.EXECUTING and f"{pid}.{number + 1}" not in names:
                 lost = f"{head.executing}, which it became, was not counted (a static, setuid or foreign program)"
                 images[0] = replace(images[0], complete=False, reasons=(*images[0].reasons, lost))
             found += images
-    return _with_origins(found), tuple(hidden)
+    return _with_origins(found), tuple(hidden), imports
 
 
 def _with_origins(images: list[ProcessImage]) -> list[ProcessImage]:

@@ -23,7 +23,7 @@ CODE = BLOCKS + 32 * MAX_BLOCKS
 AREAS = CODE + (64 << 20)
 AREA_BYTES = 8 * MAX_BLOCKS + 8 * MAX_LANES
 
-HEADER = struct.Struct("<8s6I10Q1024s1024s")
+HEADER = struct.Struct("<8s6I11Q1024s1024s")
 THREAD = struct.Struct("<4I16s")
 REGION = struct.Struct("<QQQII216sQ")
 BLOCK = struct.Struct("<QIHHIIQ")
@@ -51,6 +51,7 @@ class Header:
     lanes: int
     notes: int
     overflow: int
+    imports: int
     lost_children: int
     hidden: tuple[str, ...]
     command: tuple[str, ...]
@@ -66,13 +67,13 @@ def header(view: View) -> Header:
     if len(view) < HEADER.size:
         raise ValueError("too short for a ledger")
     fields = HEADER.unpack_from(view, 0)
-    magic, version, state, pid, parent, how, exit_code, blocks, _, regions, threads, lanes, notes, _, overflow, lost, hidden = fields[:17]
+    magic, version, state, pid, parent, how, exit_code, blocks, _, regions, threads, lanes, notes, _, overflow, imports, lost, hidden = fields[:18]
     if magic != b"FLOPWTCH" or version != 1:
         raise ValueError(f"not a ledger of version 1: {magic!r}, {version}")
-    command, executing = fields[17:]
+    command, executing = fields[18:]
     words = command.rstrip(b"\0").split(b"\0") if command.rstrip(b"\0") else []
     return Header(
-        state, pid, parent, HOW[how], exit_code, blocks, regions, min(threads, MAX_THREADS), lanes, notes, overflow, lost,
+        state, pid, parent, HOW[how], exit_code, blocks, regions, min(threads, MAX_THREADS), lanes, notes, overflow, imports, lost,
         tuple(name for bit, name in enumerate(HIDDEN) if hidden >> bit & 1),
         tuple(os.fsdecode(word) for word in words), _text(executing),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Keep the scope current while a PyTorch model runs: layer, operator, and whether forward, backward or optimizer.
 
-Nothing that PyTorch's own choice of kernels looks at is touched: no hooks on modules and no dispatch or function mode, since
-either makes `nn.MultiheadAttention` and `nn.TransformerEncoderLayer` leave their fused paths and `torch.compile` fall back.
+Nothing that PyTorch's own choice of kernels looks at is touched: hooks on modules make `nn.TransformerEncoderLayer` leave its
+fused path, a function mode `nn.MultiheadAttention` too, and under a dispatch mode compiled models are run operator by operator.
 Layers are seen by wrapping `forward` in the classes that define it, and `nn.Module.__call__`, so that a direct call of
 `.forward` and an exception are seen too; operators and autograd nodes by PyTorch's observers (see `operators`).
 """

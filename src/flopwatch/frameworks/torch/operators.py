@@ -18,8 +18,8 @@ NODE = "autograd::engine::evaluate_function: "
 """How PyTorch begins the name of the whole handling of an autograd node; the node's name follows."""
 
 _UNOBSERVED = (
-    "Operators were seen through a dispatch mode, since PyTorch's observers cannot be used ({}): modules with fused"
-    " inference paths and compiled functions may have run other kernels than usual."
+    "Operators were seen through a dispatch mode, since PyTorch's observers cannot be used ({}): compiled models may have run"
+    " operator by operator, and operators are named by their innermost part."
 )
 
 

@@ -10,7 +10,7 @@
 #define MAX_TRANSLATIONS (1u << 21)
 
 typedef struct Slot {
-  u64 pc, code;
+  u64 pc, code, landing;
 } Slot;
 
 u8 *cache_start, *cache_end, *emit;
@@ -20,7 +20,7 @@ static Translation *translations;
 static u32 translation_count = 1; /* 0 means none */
 static u32 region_head[MAX_REGIONS];
 static volatile u32 lock;
-u64 ibl_entry, unblock_entry, unblock_end, clone_entry;
+u64 unblock_entry, unblock_end, clone_entry;
 
 static void *reserve(size_t bytes, int protection)
 {
@@ -61,6 +61,8 @@ void lock_cache(void)
     SYS(24 /* sched_yield */);
 }
 
+int try_lock_cache(void) { return !__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE); }
+
 void unlock_cache(void) { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
 
 /* ---- finding ---- */
@@ -84,6 +86,7 @@ static void table_put(u64 pc, u64 code)
   while (table[i].pc && table[i].pc != pc)
     i = (i + 1) & ((1u << TABLE_BITS) - 1);
   table[i].code = code;
+  table[i].landing = 0;
   __atomic_store_n(&table[i].pc, pc, __ATOMIC_RELEASE);
 }
 
@@ -102,10 +105,11 @@ void translation_end(u32 index, u32 length, const u8 *layout)
   translations[index].length = length;
 }
 
+static u32 published = 1;
+
 /* Only when a whole chain of blocks is laid out may other threads find them: each falls into the next. */
 void translations_publish(void)
 {
-  static u32 published = 1;
   for (; published < translation_count; published++)
     table_put(translations[published].pc, translations[published].code);
 }
@@ -167,12 +171,36 @@ u8 *exit_stub(u64 target, u8 *patch)
   return stub;
 }
 
+/* Where indirect branches enter a translation: the registers that the lookup borrowed are put back first. */
+static u64 landing(u64 pc, u64 code)
+{
+  u32 i = hash(pc);
+  while (table[i].pc != pc)
+    i = (i + 1) & ((1u << TABLE_BITS) - 1);
+  u64 found = __atomic_load_n(&table[i].landing, __ATOMIC_ACQUIRE);
+  if (found)
+    return found;
+  lock_cache();
+  u8 *stub = stub_alloc(32), *saved = emit;
+  emit = stub;
+  emit_load(RAX, C_S0);
+  emit_load(RDX, C_S2);
+  emit_load(RCX, C_S1);
+  emit_jump_to((u8 *)code);
+  emit = saved;
+  if (table[i].code == code)
+    __atomic_store_n(&table[i].landing, (u64)stub, __ATOMIC_RELEASE);
+  unlock_cache();
+  return (u64)stub;
+}
+
 void ibl_set(Context *c, u64 pc, u64 code)
 {
-  u64 *pair = (u64 *)((u8 *)c + IBL_OFFSET + 16 * (pc & ((1u << IBL_BITS) - 1)));
-  pair[0] = 0; /* a signal's nested run may look in between */
-  __atomic_store_n(&pair[1], code, __ATOMIC_RELEASE);
-  __atomic_store_n(&pair[0], -pc, __ATOMIC_RELEASE);
+  u64 i = pc & ((1u << IBL_BITS) - 1), to = landing(pc, code);
+  u64 *tag = (u64 *)((u8 *)c + TAGS_OFFSET) + i, *place = (u64 *)((u8 *)c + LANDINGS_OFFSET) + i;
+  __atomic_store_n(tag, 0, __ATOMIC_RELEASE); /* a signal's nested run may look in between */
+  __atomic_store_n(place, to, __ATOMIC_RELEASE);
+  __atomic_store_n(tag, -pc, __ATOMIC_RELEASE);
 }
 
 /* ---- dropping ---- */
@@ -204,4 +232,23 @@ void translations_drop(u32 region, u64 start, u64 end)
       link = &t->next;
     }
   }
+}
+
+/* ---- starting again ---- */
+
+u64 cache_left(void) { return (u64)(stubs - emit); }
+
+/* A process that is attached to over and over would fill the cache; below one half it is left as it is. */
+int cache_reset(void)
+{
+  if (cache_left() > (u64)(cache_end - cache_start) / 2 && translation_count < MAX_TRANSLATIONS / 2)
+    return 0;
+  SYS(28 /* madvise */, cache_start, cache_end - cache_start, 4 /* do not need: zeros from now on */);
+  SYS(28, table, sizeof(Slot) << TABLE_BITS, 4);
+  memset(region_head, 0, sizeof region_head);
+  translation_count = published = 1;
+  emit = cache_start;
+  stubs = cache_end;
+  emit_common();
+  return 1;
 }

@@ -54,7 +54,7 @@ static void capture(int signal, void *info, void *uc)
     return;
   if (!c && !(c = start(HOW_ATTACH)))
     return;
-  if (!c->last)
+  if (log_start && !c->last)
     c->last = room(COUNTERS_BYTES + LANES_BYTES);
   c->native = 0;
   ledger_threads()[c->slot].state = THREAD_RUNNING;
@@ -80,9 +80,8 @@ static int is_followed(u32 tid)
 }
 
 /* Follows another thread of this process. 0, or an error: it blocks the signal, or is gone. */
-API int flopwatch_follow(u32 tid)
+int follow_thread(u32 tid)
 {
-  stopping = 0;
   if (is_followed(tid))
     return 0;
   u64 ours[4] = {(u64)capture, 4 | 0x04000000 | 0x10000000 /* siginfo, restorer, restart */, (u64)restorer, ~0ul}, before[4];
@@ -101,13 +100,19 @@ API int flopwatch_follow(u32 tid)
   return (int)ret;
 }
 
+API int flopwatch_follow(u32 tid)
+{
+  stopping = 0;
+  return follow_thread(tid);
+}
+
 /* All threads leave at their next system call or unlinked branch; handlers are the program's own again. */
 API void flopwatch_stop(void)
 {
   stopping = 1;
   for (u32 i = 0; i < context_count; i++)
     if (contexts[i])
-      memset((u8 *)contexts[i] + IBL_OFFSET, 0, IBL_BYTES);
+      memset((u8 *)contexts[i] + TAGS_OFFSET, 0, IBL_BYTES);
   signals_close();
 }
 

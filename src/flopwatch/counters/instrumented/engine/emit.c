@@ -1,6 +1,8 @@
 /* The few instruction forms that the engine itself writes, and the pieces shared by all translations. */
 #include "engine.h"
 
+static u64 miss_entry;
+
 void emit_store(int reg, u32 slot)
 {
   e1(0x65), e1(reg > 7 ? 0x4C : 0x48), e1(0x89), e1(0x04 | (reg & 7) << 3), e1(0x25), e4(slot);
@@ -38,30 +40,31 @@ u8 *emit_jump_linkable(int opcode)
   return emit - 4;
 }
 
-/* Indirect branches arrive here with the target in rcx and the program's rcx in S1. Flags stay untouched: sums by lea, the test by jrcxz. */
-static void emit_ibl(void)
+/* Goes to the translation of the address in rcx; the program's rcx is in S1. Flags stay untouched: sums by lea, the test by jrcxz.
+ * Laid out at every indirect branch, so that the processor predicts each by its own history. Where it arrives (landing in cache.c),
+ * the three registers are put back. */
+void emit_lookup(void)
 {
-  ibl_entry = (u64)emit;
   emit_store(RDX, C_S2);
+  e1(0x0F), e1(0xB7), e1(0xD1);                                      /* movzx edx, cx */
   emit_store(RAX, C_S0);
-  emit_store(RCX, C_TARGET);
-  e1(0x0F), e1(0xB7), e1(0xD1);                                               /* movzx edx, cx */
-  e1(0x8D), e1(0x14), e1(0x12);                                               /* lea edx, [rdx + rdx] */
-  e1(0x65), e1(0x48), e1(0x8B), e1(0x04), e1(0xD5), e4(IBL_OFFSET);           /* mov rax, gs:[rdx * 8 + table] */
-  e1(0x48), e1(0x8D), e1(0x0C), e1(0x01);                                     /* lea rcx, [rcx + rax] */
-  e1(0xE3), e1(0);                                                            /* jrcxz hit */
-  u8 *hit = emit;
+  e1(0x65), e1(0x48), e1(0x8B), e1(0x04), e1(0xD5), e4(TAGS_OFFSET); /* mov rax, gs:[rdx * 8 + tags] */
+  e1(0x48), e1(0x8D), e1(0x0C), e1(0x01);                            /* lea rcx, [rcx + rax] */
+  e1(0xE3), e1(5);                                                   /* jrcxz hit */
+  emit_jump_to((u8 *)miss_entry);                                    /* 5 bytes */
+  e1(0x65), e1(0xFF), e1(0x24), e1(0xD5), e4(LANDINGS_OFFSET);       /* jmp gs:[rdx * 8 + landings] */
+}
+
+static void emit_miss(void)
+{
+  miss_entry = (u64)emit;
+  e1(0x48), e1(0xF7), e1(0xD0);                     /* not rax */
+  e1(0x48), e1(0x8D), e1(0x44), e1(0x01), e1(0x01); /* lea rax, [rcx + rax + 1]: the target again */
+  emit_store(RAX, C_TARGET);
   emit_load(RDX, C_S2);
   emit_load(RCX, C_S1);
-  e1(0xB8), e4(0);                                                            /* mov eax, 0: no exit record */
+  e1(0xB8), e4(0); /* mov eax, 0: no exit record */
   emit_jump_slot(C_GATE_DISPATCH);
-  hit[-1] = (u8)(emit - hit);
-  e1(0x65), e1(0x48), e1(0x8B), e1(0x0C), e1(0xD5), e4(IBL_OFFSET + 8);       /* mov rcx, gs:[rdx * 8 + table + 8] */
-  emit_store(RCX, C_NEXT);
-  emit_load(RAX, C_S0);
-  emit_load(RDX, C_S2);
-  emit_load(RCX, C_S1);
-  emit_jump_slot(C_NEXT);
 }
 
 /* Restores the signal mask from inside the cache, where a signal that waits can be taken; then goes on at NEXT2. */
@@ -111,7 +114,7 @@ static void emit_clone(void)
 
 void emit_common(void)
 {
-  emit_ibl();
+  emit_miss();
   emit = (u8 *)(((u64)emit + 15) & ~15ul);
   emit_unblock();
   emit = (u8 *)(((u64)emit + 15) & ~15ul);

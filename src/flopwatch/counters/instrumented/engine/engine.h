@@ -13,8 +13,10 @@
  *   threads.c    one context for each thread
  *   ledger.c     the shared file
  *   dispatch.c   what happens between translated blocks
+ *   imports.c    Python's imports run natively
  *   entry.c      how the engine gets hold of a process that it was preloaded into
  *   called.c     counting inside a running process, by calls
+ *   attached.c   counting in a running process, from outside
  */
 #ifndef FLOPWATCH_ENGINE_H
 #define FLOPWATCH_ENGINE_H
@@ -83,13 +85,15 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define C_MASK 312
 #define C_RESUME 320
 #define C_GATE_CLONED 328
+#define C_GATE_IMPORT 336
 
 #define C_MASKED 512
 
 #define IBL_BITS 16
-#define IBL_OFFSET (256 * 1024) /* from the context: pairs of (minus the address, translation) */
-#define IBL_BYTES (16 << IBL_BITS)
-#define COUNTERS_OFFSET (IBL_OFFSET + IBL_BYTES)
+#define IBL_BYTES (8 << IBL_BITS)
+#define TAGS_OFFSET (256 * 1024) /* from the context: minus the addresses that indirect branches go to, by their low bits */
+#define LANDINGS_OFFSET (TAGS_OFFSET + IBL_BYTES) /* and where their translations are entered */
+#define COUNTERS_OFFSET (LANDINGS_OFFSET + IBL_BYTES)
 #define MAX_BLOCKS (1 << 20)
 #define MAX_LANES (1 << 18)
 #define COUNTERS_BYTES (8 * MAX_BLOCKS)
@@ -108,7 +112,7 @@ typedef struct Context {
   u64 u[7];
   u64 next2, child, mask;
   u64 resume;            /* application address after a native call of the engine's own functions */
-  u64 gate_cloned;
+  u64 gate_cloned, gate_import;
   /* from here on only C looks */
   u32 tid;
   u32 slot;              /* in the ledger's table of threads */
@@ -122,6 +126,7 @@ typedef struct Context {
   u32 pending_count;
   u32 masked __attribute__((aligned(C_MASKED))); /* signals are blocked until the engine leaves */
   u8 pending[MAX_PENDING][128];
+  u64 paused_at;         /* cycles, when a native import began */
   u64 *last;             /* counts at the last settlement, blocks then lanes */
 } Context;
 
@@ -136,7 +141,7 @@ _Static_assert(offsetof(Context, next2) == C_NEXT2, "next2");
 _Static_assert(offsetof(Context, child) == C_CHILD, "child");
 _Static_assert(offsetof(Context, mask) == C_MASK, "mask");
 _Static_assert(offsetof(Context, masked) == C_MASKED, "masked");
-_Static_assert(offsetof(Context, gate_cloned) == C_GATE_CLONED, "gates");
+_Static_assert(offsetof(Context, gate_import) == C_GATE_IMPORT, "gates");
 
 static inline u64 *counters_of(Context *c) { return (u64 *)((u8 *)c + COUNTERS_OFFSET); }
 static inline u64 *lanes_of(Context *c) { return (u64 *)((u8 *)c + LANES_OFFSET); }
@@ -188,6 +193,7 @@ typedef struct Region {
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
 int region_written(u64 address); /* a write faulted: was it our protection? */
 void region_protect(u64 start, u64 end);
+void regions_check(void); /* mappings may have changed unseen: drop what is no longer there */
 void regions_forget(u64 start, u64 end); /* the mapping changes: drop regions and translations */
 
 /* ---- cache.c ---- */
@@ -224,6 +230,9 @@ int cache_room(void);
 u8 *stub_alloc(size_t n);
 void lock_cache(void);
 void unlock_cache(void);
+int try_lock_cache(void);
+int cache_reset(void); /* only while no thread is inside */
+u64 cache_left(void);  /* bytes */
 u64 lookup(u64 pc);
 u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region);
 void translation_end(u32 index, u32 length, const u8 *layout);
@@ -233,7 +242,7 @@ u64 application_pc(u64 code); /* the instruction that a cache address belongs to
 void link_exit(Exit *e, u64 code);
 u8 *exit_stub(u64 target, u8 *patch);
 void ibl_set(Context *c, u64 pc, u64 code);
-extern u64 ibl_entry, unblock_entry, unblock_end, clone_entry;
+extern u64 unblock_entry, unblock_end, clone_entry;
 static inline int in_cache(u64 a) { return a >= (u64)cache_start && a < (u64)cache_end; }
 
 /* emitters */
@@ -246,6 +255,7 @@ void emit_jump_slot(u32 slot);      /* jmp gs:[slot] */
 void emit_jump_to(u8 *to);          /* jmp rel32 inside the cache */
 u8 *emit_jump_linkable(int opcode); /* jmp (0xE9) or jcc (0x80..0x8F); returns the address of its displacement, kept inside a cache line */
 void emit_align(void);
+void emit_lookup(void);
 void emit_common(void);             /* the shared pieces: lookup of indirect branches, unblocking, clone */
 
 /* ---- translate.c ---- */
@@ -261,6 +271,8 @@ void gate_cpuid(void);
 void gate_check(void);
 void gate_child(void);
 void gate_cloned(void);
+void gate_import(void);
+void resume_import(void);      /* where a native import comes back */
 void enter_translation(void);  /* go on at context->target, with the registers as they are */
 void reenter(void);            /* where a native call from translated code comes back */
 void nested_return(void);
@@ -277,6 +289,8 @@ void engine_cpuid(Context *c);
 void engine_check(Context *c);
 void engine_child(Context *c);
 void engine_cloned(Context *c);
+void engine_import(Context *c);
+void engine_resume(Context *c);
 void engine_signal(int signal, void *info, void *uc);
 static inline Context *current(void) { Context *c; __asm__ volatile("mov %%gs:0, %0" : "=r"(c)); return c; }
 Context *current_or_null(void); /* safe in a thread that was never followed */
@@ -284,7 +298,7 @@ extern const u8 __ehdr_start[] __attribute__((visibility("hidden"))), etext[] __
 static inline int in_engine(u64 a) { return a >= (u64)__ehdr_start && a < (u64)etext; }
 
 enum How { HOW_SPAWN, HOW_FORK, HOW_EXEC, HOW_ATTACH, HOW_CALLED, HOW_VFORK };
-enum State { STATE_RUNNING = 1, STATE_FINISHED, STATE_EXEC };
+enum State { STATE_RUNNING = 1, STATE_FINISHED, STATE_EXEC, STATE_STOPPED /* the counting ended, the process goes on */ };
 enum ThreadState { THREAD_FREE, THREAD_RUNNING, THREAD_ENDED, THREAD_LEFT };
 
 /* ---- threads.c ---- */
@@ -317,6 +331,7 @@ typedef struct LedgerHeader {
   u64 blocks, code_bytes, regions, threads, lanes, notes;
   u64 translated;  /* blocks in all, with and without a counter */
   u64 overflow;    /* blocks, threads or regions that found no room */
+  u64 imports;     /* Python imports that ran natively */
   u64 lost_children; /* forked, but without a ledger of their own */
   u64 hidden;      /* bits: what cpuid did not show to the program, rows of dispatch.c */
   char command[1024];
@@ -360,8 +375,20 @@ static inline LedgerBlock *ledger_blocks(void) { return (LedgerBlock *)((u8 *)le
 static inline u8 *ledger_code(void) { return (u8 *)ledger + L_CODE; }
 extern char ledger_directory[512];
 
+/* ---- imports.c ---- */
+
+extern u64 import_function; /* 0: none known */
+extern u32 count_imports;
+void imports_look(const Region *r);
+
+/* ---- called.c ---- */
+
+int follow_thread(u32 tid);
+
 /* ---- entry.c ---- */
 
+extern char own_path[512];
+int read_filter(const char *directory);
 Context *start(enum How how);
 void follow_child_of_exec(Context *c); /* rewrites the arguments of execve so that the new image is followed */
 

@@ -2,7 +2,7 @@
 #include "engine.h"
 
 static const char variable[] = "FLOPWATCH_LEDGER=", preload[] = "LD_PRELOAD=";
-static char own_path[512];
+char own_path[512];
 
 /* ---- preloaded ---- */
 
@@ -36,15 +36,17 @@ static const char *scrub(char **envp)
   return directory;
 }
 
-static int read_filter(const char *directory)
+int read_filter(const char *directory)
 {
   char path[600];
   text_add(text_add(path, directory), "/filter");
   long fd = SYS(257, -100, path, 0x80000);
   if (fd < 0)
     return 0;
-  long n = SYS(0, fd, interesting, sizeof interesting);
+  u8 all; /* whether imports count too */
+  long n = SYS(0, fd, interesting, sizeof interesting), m = SYS(0, fd, &all, 1);
   SYS(3, fd);
+  count_imports = m == 1 ? all : 1;
   return n == sizeof interesting;
 }
 

@@ -102,6 +102,13 @@ __asm__(
     "GATE gate_check, engine_check\n"
     "GATE gate_child, engine_child\n"
     "GATE gate_cloned, engine_cloned\n"
+    "GATE gate_import, engine_import\n"
+    "GATE gate_resume, engine_resume\n"
+    ".globl resume_import\n.hidden resume_import\n.type resume_import, @function\n"
+    "resume_import:\n"
+    "  mov %rax, %gs:" T(C_S0) "\n"
+    "  mov $0, %eax\n"
+    "  jmp gate_resume\n"
 
     /* go on at context->target, translated, with the registers as they are */
     ".globl enter_translation\n.hidden enter_translation\n.type enter_translation, @function\n"

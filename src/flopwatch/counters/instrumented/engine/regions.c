@@ -14,13 +14,26 @@ static u64 parse_hex(const char **p)
   }
 }
 
+static u8 seen[MAX_REGIONS]; /* met while the maps were read last */
+
+/* Our own protection splits the lines of writable regions. */
+static int is_same(const Region *r, u64 start, u64 end, u64 offset, const char *path)
+{
+  if (r->writable ? r->start > start || r->end < end : r->start != start || r->end != end || r->offset != offset)
+    return 0;
+  size_t length = text_length(path), kept = text_length(r->path);
+  return memcmp(r->path, path, length < kept ? length : kept) == 0 && (length == kept || kept == sizeof r->path - 1);
+}
+
 static void add(u64 start, u64 end, u64 offset, enum Guard writable, const char *path)
 {
   Region *r = ledger_regions();
   u32 n = ledger->regions;
   for (u32 i = n; i-- > 0;)
-    if (!r[i].dropped && r[i].start <= start && r[i].end >= end)
-      return; /* known; our own protection splits the lines of writable regions */
+    if (!r[i].dropped && is_same(&r[i], start, end, offset, path)) {
+      seen[i] = 1;
+      return;
+    }
   if (n >= MAX_REGIONS) {
     ledger->overflow++;
     return;
@@ -31,7 +44,9 @@ static void add(u64 start, u64 end, u64 offset, enum Guard writable, const char 
     length = sizeof r[n].path - 1;
   memcpy(r[n].path, path, length);
   r[n].path[length] = 0;
+  seen[n] = 1;
   ledger->regions = n + 1;
+  imports_look(&r[n]);
 }
 
 static void line(const char *p)
@@ -133,6 +148,21 @@ int region_of(u64 address)
   return i;
 }
 
+void regions_check(void)
+{
+  Region *r = ledger_regions();
+  u32 before = ledger->regions;
+  lock_cache();
+  memset(seen, 0, sizeof seen);
+  read_maps();
+  for (u32 i = 0; i < before; i++)
+    if (!r[i].dropped && (!seen[i] || !r[i].path[0])) { /* memory without a file may hold other code at the same place */
+      translations_drop(i, 0, ~0ul);
+      r[i].dropped = 1;
+    }
+  unlock_cache();
+}
+
 void regions_forget(u64 start, u64 end)
 {
   Region *r = ledger_regions();
@@ -142,6 +172,8 @@ void regions_forget(u64 start, u64 end)
       if (!hit++)
         lock_cache();
       translations_drop(i, 0, ~0ul);
+      if (r[i].writable == GUARD_PROTECT) /* pages outside the change stay as the program made them: nobody guards them now */
+        SYS(10, r[i].start, r[i].end - r[i].start, 7);
       r[i].dropped = 1;
     }
   if (hit)

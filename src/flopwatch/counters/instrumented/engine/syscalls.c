@@ -111,6 +111,12 @@ void engine_syscall(Context *c)
   case 13: /* rt_sigaction */
     result(c, signal_action(c, (int)r[RDI], (const void *)r[RSI], (void *)r[RDX], r[R10]));
     break;
+  case 15: /* rt_sigreturn, from a handler that had begun before this thread was followed */
+    if (!stopping && !in_cache(*(u64 *)(r[RSP] + 168)) && !in_engine(*(u64 *)(r[RSP] + 168))) {
+      c->target = *(u64 *)(r[RSP] + 168);
+      *(u64 *)(r[RSP] + 168) = (u64)enter_translation;
+    }
+    break;
   case 56: case 57: case 58: case 435: /* clone, fork, vfork, clone3 */
     clone_any(c, (long)r[RAX]);
     break;

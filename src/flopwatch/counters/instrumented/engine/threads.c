@@ -38,12 +38,13 @@ Context *context_new(void)
   }
   memset(c, 0, offsetof(Context, last));
   c->self = (u64)c;
-  c->stack = (u64)c + IBL_OFFSET - 64;
+  c->stack = (u64)c + TAGS_OFFSET - 64;
   c->gate_dispatch = (u64)gate_dispatch;
   c->gate_syscall = (u64)gate_syscall;
   c->gate_cpuid = (u64)gate_cpuid;
   c->gate_check = (u64)gate_check;
   c->gate_cloned = (u64)gate_cloned;
+  c->gate_import = (u64)gate_import;
   c->alive = 1;
   return c;
 }
@@ -93,5 +94,6 @@ Context *current_or_null(void)
 {
   Context *c = NULL;
   SYS(158, 0x1004 /* get gs */, &c);
-  return c;
+  /* A thread that was made by native code has its maker's gs. */
+  return c && c->tid == (u32)SYS0(GETTID) ? c : NULL;
 }

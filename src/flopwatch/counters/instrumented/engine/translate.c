@@ -270,14 +270,14 @@ static u64 emit_end(const Instruction *i, const u8 *code)
     emit_indirect_target(i, code);
     if (i->kind == K_CALL_INDIRECT)
       emit_push(behind);
-    emit_jump_to((u8 *)ibl_entry);
+    emit_lookup();
     return 0;
   case K_RET:
     emit_store(RCX, C_S1);
     e1(0x59); /* pop rcx */
     if (i->opcode == 0xC2)
       e1(0x48), e1(0x8D), e1(0xA4), e1(0x24), e4(code[i->opcode_at + 1] | code[i->opcode_at + 2] << 8); /* lea rsp, [rsp + n] */
-    emit_jump_to((u8 *)ibl_entry);
+    emit_lookup();
     return 0;
   case K_LOOP: {
     while (((u64)emit & 63) > 64 - 16)
@@ -385,14 +385,16 @@ static u64 translate_one(u64 pc, int region_index)
     emit_check(pc, at - pc);
   else if (r->writable == GUARD_PROTECT)
     region_protect(pc, at);
+  if (pc == import_function && !count_imports)
+    emit_pause(C_GATE_IMPORT, pc);
   u32 lane = (u32)ledger->lanes;
   u64 before = ledger->blocks;
   if (counted && list[0].kind != K_UNSUPPORTED)
     record(list, n, region_index);
   int recorded = ledger->blocks != before;
+  if (emit == start && (list[0].kind != K_PLAIN || list[0].length < 5)) /* no thread may ever stand inside the jump that drop() puts here */
+    e1(0x0F), e1(0x1F), e1(0x44), e1(0x00), e1(0x00);
   u64 falls = at;
-  if (!recorded && r->writable != GUARD_COMPARE && (r->writable || r->path[0] != '/'))
-    e1(0x0F), e1(0x1F), e1(0x84), e1(0), e4(0); /* nop: may be dropped while a thread is in it, and nothing may begin inside its head */
   u8 *layout = stub_alloc(2 * n + 2), *next = layout;
   *next++ = (u8)(emit - start);
   for (int k = 0; k < n; k++) {
