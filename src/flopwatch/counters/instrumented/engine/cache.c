@@ -234,6 +234,24 @@ void translations_drop(u32 region, u64 start, u64 end)
   }
 }
 
+/* Part of a region becomes a region of its own. */
+void translations_move(u32 from, u32 to, u64 start, u64 end)
+{
+  u32 *link = &region_head[from];
+  while (*link) {
+    u32 index = *link;
+    Translation *t = &translations[index];
+    if (t->pc >= start && t->pc < end) {
+      *link = t->next;
+      t->next = region_head[to];
+      t->region = to;
+      region_head[to] = index;
+    } else {
+      link = &t->next;
+    }
+  }
+}
+
 /* ---- starting again ---- */
 
 u64 cache_left(void) { return (u64)(stubs - emit); }

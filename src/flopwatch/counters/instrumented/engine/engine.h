@@ -191,10 +191,11 @@ typedef struct Region {
 } Region;
 
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
-int region_written(u64 address); /* a write faulted: was it our protection? */
+int region_written(u64 address); /* a write faulted: was it our protection, so that it need only be done again? */
 void region_protect(u64 start, u64 end);
 void regions_check(void); /* mappings may have changed unseen: drop what is no longer there */
-void regions_forget(u64 start, u64 end); /* the mapping changes: drop regions and translations */
+int regions_overlap(u64 start, u64 end);
+void regions_forget(u64 start, u64 end); /* the mapping changes: drop it there with its translations; the cache is locked */
 
 /* ---- cache.c ---- */
 
@@ -238,6 +239,7 @@ u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region);
 void translation_end(u32 index, u32 length, const u8 *layout);
 void translations_publish(void);
 void translations_drop(u32 region, u64 start, u64 end);
+void translations_move(u32 from, u32 to, u64 start, u64 end);
 u64 application_pc(u64 code); /* the instruction that a cache address belongs to, 0: none */
 void link_exit(Exit *e, u64 code);
 u8 *exit_stub(u64 target, u8 *patch);
