@@ -30,7 +30,8 @@ __asm__(
     "  mov %gs:" T(C_STACK) ", %rsp\n"
     "  pushfq\n"
     "  popq %gs:" T(C_FLAGS) "\n"
-    "  cld\n"
+    "  pushq $0x202\n" /* no direction, no alignment check, no trap: programs set them to find out what the processor can do */
+    "  popfq\n"
     "  mov %gs:" T(C_SELF) ", %rdi\n"
     ".endm\n"
     ".macro RESTORE\n"
