@@ -20,7 +20,7 @@ static Translation *translations;
 static u32 translation_count = 1; /* 0 means none */
 static u32 region_head[MAX_REGIONS];
 static volatile u32 lock;
-u64 unblock_entry, clone_entry;
+u64 unblock_entry, unblock_end, clone_entry;
 
 static void *reserve(size_t bytes, int protection)
 {
@@ -93,13 +93,17 @@ static void table_put(u64 pc, u64 code)
 u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region)
 {
   u32 index = translation_count++;
-  translations[index] = (Translation){pc, code, 0, region, region_head[region], bytes};
+  translations[index] = (Translation){pc, code, 0, region, region_head[region], bytes, NULL};
   region_head[region] = index;
   ledger->translated++;
   return index;
 }
 
-void translation_end(u32 index, u32 length) { translations[index].length = length; }
+void translation_end(u32 index, u32 length, const u8 *layout)
+{
+  translations[index].layout = layout;
+  translations[index].length = length;
+}
 
 static u32 published = 1;
 
@@ -123,7 +127,19 @@ u64 application_pc(u64 code)
   if (low == 1)
     return 0;
   Translation *t = &translations[low - 1];
-  return code < t->code + t->length ? t->pc : 0;
+  const u8 *layout = t->layout;
+  if (!layout || code >= (u64)stubs)
+    return 0;
+  u64 pc = t->pc, at = t->code + *layout++;
+  if (code < at)
+    return pc;
+  for (; *layout; layout += 2) {
+    at += layout[1];
+    if (code < at)
+      return pc;
+    pc += layout[0];
+  }
+  return pc; /* behind it: a system call was the last */
 }
 
 /* ---- linking ---- */
@@ -212,6 +228,24 @@ void translations_drop(u32 region, u64 start, u64 end)
       u32 next = t->next;
       drop(t);
       *link = next;
+    } else {
+      link = &t->next;
+    }
+  }
+}
+
+/* Part of a region becomes a region of its own. */
+void translations_move(u32 from, u32 to, u64 start, u64 end)
+{
+  u32 *link = &region_head[from];
+  while (*link) {
+    u32 index = *link;
+    Translation *t = &translations[index];
+    if (t->pc >= start && t->pc < end) {
+      *link = t->next;
+      t->next = region_head[to];
+      t->region = to;
+      region_head[to] = index;
     } else {
       link = &t->next;
     }

@@ -84,6 +84,7 @@ static void emit_unblock(void)
   for (int i = 0; i < 7; i++)
     emit_load(saved[i], C_U + 8 * i);
   emit_jump_slot(C_NEXT2);
+  unblock_end = (u64)emit;
 }
 
 /* A clone that shares memory: both sides come out of the system call here; the child finds its context through its parent's. */

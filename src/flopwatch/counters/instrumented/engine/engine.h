@@ -87,6 +87,8 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define C_GATE_CLONED 328
 #define C_GATE_IMPORT 336
 
+#define C_MASKED 512
+
 #define IBL_BITS 16
 #define IBL_BYTES (8 << IBL_BITS)
 #define TAGS_OFFSET (256 * 1024) /* from the context: minus the addresses that indirect branches go to, by their low bits */
@@ -122,7 +124,7 @@ typedef struct Context {
   u32 shares_memory;     /* a vfork child: another process in the same memory */
   u64 after;             /* where a new thread goes on */
   u32 pending_count;
-  u32 masked;            /* signals are blocked until the next safe point */
+  u32 masked __attribute__((aligned(C_MASKED))); /* signals are blocked until the engine leaves */
   u8 pending[MAX_PENDING][128];
   u64 paused_at;         /* cycles, when a native import began */
   u64 *last;             /* counts at the last settlement, blocks then lanes */
@@ -138,6 +140,7 @@ _Static_assert(offsetof(Context, u) == C_U, "unblock slots");
 _Static_assert(offsetof(Context, next2) == C_NEXT2, "next2");
 _Static_assert(offsetof(Context, child) == C_CHILD, "child");
 _Static_assert(offsetof(Context, mask) == C_MASK, "mask");
+_Static_assert(offsetof(Context, masked) == C_MASKED, "masked");
 _Static_assert(offsetof(Context, gate_import) == C_GATE_IMPORT, "gates");
 
 static inline u64 *counters_of(Context *c) { return (u64 *)((u8 *)c + COUNTERS_OFFSET); }
@@ -188,10 +191,11 @@ typedef struct Region {
 } Region;
 
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
-int region_written(u64 address); /* a write faulted: was it our protection? */
+int region_written(u64 address); /* a write faulted: was it our protection, so that it need only be done again? */
 void region_protect(u64 start, u64 end);
 void regions_check(void); /* mappings may have changed unseen: drop what is no longer there */
-void regions_forget(u64 start, u64 end); /* the mapping changes: drop regions and translations */
+int regions_overlap(u64 start, u64 end);
+void regions_forget(u64 start, u64 end); /* the mapping changes: drop it there with its translations; the cache is locked */
 
 /* ---- cache.c ---- */
 
@@ -216,6 +220,7 @@ typedef struct Translation {
   u32 length, region;
   u32 next;    /* in the same region */
   u32 bytes;   /* of application code, for the check of writable code */
+  const u8 *layout; /* bytes before the first instruction, then of each instruction: as the program has it, as translated; ends with 0 */
 } Translation;
 
 extern u8 *cache_start, *cache_end;
@@ -231,14 +236,15 @@ int cache_reset(void); /* only while no thread is inside */
 u64 cache_left(void);  /* bytes */
 u64 lookup(u64 pc);
 u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region);
-void translation_end(u32 index, u32 length);
+void translation_end(u32 index, u32 length, const u8 *layout);
 void translations_publish(void);
 void translations_drop(u32 region, u64 start, u64 end);
-u64 application_pc(u64 code); /* the block that a cache address belongs to, 0: none */
+void translations_move(u32 from, u32 to, u64 start, u64 end);
+u64 application_pc(u64 code); /* the instruction that a cache address belongs to, 0: none */
 void link_exit(Exit *e, u64 code);
 u8 *exit_stub(u64 target, u8 *patch);
 void ibl_set(Context *c, u64 pc, u64 code);
-extern u64 unblock_entry, clone_entry;
+extern u64 unblock_entry, unblock_end, clone_entry;
 static inline int in_cache(u64 a) { return a >= (u64)cache_start && a < (u64)cache_end; }
 
 /* emitters */

@@ -30,7 +30,8 @@ __asm__(
     "  mov %gs:" T(C_STACK) ", %rsp\n"
     "  pushfq\n"
     "  popq %gs:" T(C_FLAGS) "\n"
-    "  cld\n"
+    "  pushq $0x202\n" /* no direction, no alignment check, no trap: programs set them to find out what the processor can do */
+    "  popfq\n"
     "  mov %gs:" T(C_SELF) ", %rdi\n"
     ".endm\n"
     ".macro RESTORE\n"
@@ -67,8 +68,11 @@ __asm__(
     /* A signal that meets this is kept and the whole is begun again: none waits while translated code runs on without a border. */
     ".globl gate_return\n.hidden gate_return\n.type gate_return, @function\n"
     "gate_return:\n"
+    "  cmpl $0, %gs:" T(C_MASKED) "\n"
+    "  je 1f\n"
     "  mov %gs:" T(C_SELF) ", %rdi\n"
     "  call deliver_pending\n"
+    "1:\n"
     "  RESTORE\n"
     ".globl gate_return_end\n.hidden gate_return_end\n"
     "gate_return_end:\n"

@@ -14,6 +14,8 @@ static u64 parse_hex(const char **p)
   }
 }
 
+static u64 sought; /* is_writable asks for this address */
+static int sought_writable;
 static u8 seen[MAX_REGIONS]; /* met while the maps were read last */
 
 /* Our own protection splits the lines of writable regions. */
@@ -25,28 +27,66 @@ static int is_same(const Region *r, u64 start, u64 end, u64 offset, const char *
   return memcmp(r->path, path, length < kept ? length : kept) == 0 && (length == kept || kept == sizeof r->path - 1);
 }
 
-static void add(u64 start, u64 end, u64 offset, enum Guard writable, const char *path)
+static int overlaps(const Region *r, u64 start, u64 end) { return !r->dropped && r->start < end && r->end > start; }
+
+/* A free place in the table. Where files were mapped is kept to the end, for the names of what ran there. */
+static int place(void)
 {
   Region *r = ledger_regions();
+  u32 n = ledger->regions;
+  if (n > MAX_REGIONS / 4)
+    for (u32 i = 0; i < n; i++)
+      if (r[i].dropped && r[i].path[0] != '/')
+        return (int)i;
+  if (n >= MAX_REGIONS) {
+    ledger->overflow++;
+    return -1;
+  }
+  ledger->regions = n + 1;
+  return (int)n;
+}
+
+static void put(Region like, u64 start, u64 end)
+{
+  int i = place();
+  if (i < 0)
+    return;
+  like.offset += start - like.start;
+  like.start = start, like.end = end;
+  ledger_regions()[i] = like;
+  seen[i] = 1;
+  imports_look(&ledger_regions()[i]);
+}
+
+/* A line of the maps. What is known already of it stays: our own protection splits the lines of writable regions, and the kernel joins
+ * the lines of neighbours. */
+static void add(u64 start, u64 end, u64 offset, enum Guard writable, const char *path)
+{
+  Region *r = ledger_regions(), new = {start, end, offset, writable, 0, {0}, 0};
+  size_t length = text_length(path);
+  memcpy(new.path, path, length < sizeof new.path - 1 ? length : sizeof new.path - 1);
   u32 n = ledger->regions;
   for (u32 i = n; i-- > 0;)
     if (!r[i].dropped && is_same(&r[i], start, end, offset, path)) {
       seen[i] = 1;
       return;
     }
-  if (n >= MAX_REGIONS) {
-    ledger->overflow++;
-    return;
+  for (u64 at = start; at < end;) {
+    u64 stop = end, next = end;
+    for (u32 i = 0; i < n && path[0] != '/'; i++)
+      if (overlaps(&r[i], at, end) && r[i].path[0] != '/') {
+        seen[i] = 1;
+        if (r[i].start <= at)
+          stop = at, next = r[i].end;
+        else if (r[i].start < stop)
+          stop = next = r[i].start;
+        if (stop == at)
+          break;
+      }
+    if (stop > at)
+      put(new, at, stop);
+    at = next;
   }
-  r[n].start = start, r[n].end = end, r[n].offset = offset, r[n].writable = writable, r[n].dropped = 0, r[n].faults = 0;
-  size_t length = text_length(path);
-  if (length > sizeof r[n].path - 1)
-    length = sizeof r[n].path - 1;
-  memcpy(r[n].path, path, length);
-  r[n].path[length] = 0;
-  seen[n] = 1;
-  ledger->regions = n + 1;
-  imports_look(&r[n]);
 }
 
 static void line(const char *p)
@@ -55,6 +95,8 @@ static void line(const char *p)
   p++;
   u64 end = parse_hex(&p);
   p++;
+  if (UNLIKELY(sought >= start && sought < end))
+    sought_writable = p[1] == 'w';
   if (p[2] != 'x' || p[0] != 'r')
     return;
   int writable = p[1] == 'w', shared = p[3] == 's';
@@ -104,25 +146,37 @@ void region_protect(u64 start, u64 end)
   SYS(10 /* mprotect */, start, ((end + PAGE - 1) & ~(PAGE - 1)) - start, 5 /* read, execute */);
 }
 
+static int is_writable(u64 address)
+{
+  lock_cache();
+  sought = address, sought_writable = 0;
+  read_maps();
+  sought = 0;
+  unlock_cache();
+  return sought_writable;
+}
+
 int region_written(u64 address)
 {
   Region *r = ledger_regions();
+  lock_cache();
   for (u32 i = ledger->regions; i-- > 0;)
-    if (!r[i].dropped && r[i].writable == GUARD_PROTECT && address >= r[i].start && address < r[i].end) {
-      lock_cache();
+    if (overlaps(&r[i], address, address + 1)) {
       u64 page = address & ~(PAGE - 1);
-      if (++r[i].faults > MANY_FAULTS) {
+      int ours = r[i].writable == GUARD_PROTECT;
+      if (ours && ++r[i].faults > MANY_FAULTS) {
         r[i].writable = GUARD_COMPARE;
         translations_drop(i, 0, ~0ul);
         SYS(10, r[i].start, r[i].end - r[i].start, 7);
-      } else {
+      } else if (ours) {
         translations_drop(i, page, page + PAGE);
         SYS(10, page, PAGE, 7);
       }
       unlock_cache();
-      return 1;
+      return ours || is_writable(address);
     }
-  return 0;
+  unlock_cache();
+  return is_writable(address); /* another thread was here first */
 }
 
 static int find(u64 address)
@@ -163,19 +217,40 @@ void regions_check(void)
   unlock_cache();
 }
 
+int regions_overlap(u64 start, u64 end)
+{
+  Region *r = ledger_regions();
+  for (u32 i = 0; i < ledger->regions; i++)
+    if (overlaps(&r[i], start, end))
+      return 1;
+  return 0;
+}
+
+/* What remains of a region goes on as one of its own, with its translations: other threads may be running them. */
+static void remains(u32 from, u64 start, u64 end)
+{
+  Region *r = ledger_regions();
+  int to = place();
+  if (to < 0) {
+    translations_drop(from, start, end);
+    return;
+  }
+  r[to] = r[from];
+  r[to].offset += start - r[from].start;
+  r[to].start = start, r[to].end = end, r[to].dropped = 0;
+  translations_move(from, to, start, end);
+}
+
 void regions_forget(u64 start, u64 end)
 {
   Region *r = ledger_regions();
-  int hit = 0;
-  for (u32 i = 0; i < ledger->regions; i++)
-    if (!r[i].dropped && r[i].start < end && r[i].end > start) {
-      if (!hit++)
-        lock_cache();
-      translations_drop(i, 0, ~0ul);
-      if (r[i].writable == GUARD_PROTECT) /* pages outside the change stay as the program made them: nobody guards them now */
-        SYS(10, r[i].start, r[i].end - r[i].start, 7);
+  for (u32 i = 0, n = ledger->regions; i < n; i++)
+    if (overlaps(&r[i], start, end)) {
+      translations_drop(i, start, end);
+      if (r[i].start < start)
+        remains(i, r[i].start, start);
+      if (r[i].end > end)
+        remains(i, end, r[i].end);
       r[i].dropped = 1;
     }
-  if (hit)
-    unlock_cache();
 }

@@ -115,8 +115,6 @@ static void send_again(Context *c)
 
 void deliver_pending(Context *c)
 {
-  if (LIKELY(!c->masked))
-    return;
   send_again(c);
   c->next2 = c->next;
   c->next = unblock_entry;
@@ -146,6 +144,15 @@ static void begin_handler(int signal, Action a, const u8 *uc)
     }
   }
   set_mask(*(const u64 *)(uc + UC_MASK) | a.mask | (a.flags & SA_NODEFER ? 0 : 1ul << (signal - 1)));
+}
+
+/* The signal came when the mask was restored: as if it came where the thread goes on then. */
+static void leave_unblocking(const Context *c, u8 *uc)
+{
+  static const u8 places[7] = {144 /* rax */, 104 /* rdi */, 112 /* rsi */, 136 /* rdx */, 56 /* r10 */, 64 /* r11 */, 152 /* rcx */};
+  for (int i = 0; i < 7; i++)
+    memcpy(uc + places[i], &c->u[i], 8);
+  *(u64 *)(uc + UC_RIP) = c->next2;
 }
 
 void engine_signal(int signal, void *info, void *uc_)
@@ -183,15 +190,19 @@ void engine_signal(int signal, void *info, void *uc_)
   if (!is_function(a.handler))
     return;
   begin_handler(signal, a, uc);
-  u64 inside = *rip, shown = application_pc(inside);
+  if (*rip >= unblock_entry && *rip < unblock_end)
+    leave_unblocking(c, uc);
+  u64 inside = *rip, shown = in_cache(inside) ? application_pc(inside) : 0;
   if (shown)
-    *rip = shown; /* the block that the program was in; good enough to look at */
+    *rip = shown; /* handlers look at it, and at what lies there */
+  else
+    shown = inside;
   run_nested(c, a.handler, signal, info, uc);
   set_mask(~0ul);
   send_again(c); /* what came while the handler ended */
-  if (!shown || *rip == shown) {
+  if (*rip == shown && in_cache(inside)) {
     *rip = inside;
-  } else { /* the handler chose another place to go on */
+  } else { /* the handler chose another place to go on, or put something there */
     c->target = *rip;
     *rip = (u64)enter_translation;
   }

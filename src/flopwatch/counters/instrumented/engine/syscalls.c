@@ -92,21 +92,35 @@ static void clone_any(Context *c, long number)
     clone_copying(c, number, number == 56 ? c->r[RSI] : 0);
 }
 
+/* Made here, so that no thread translates what is about to change. */
+static void change_mapping(Context *c, long number)
+{
+  u64 *r = c->r, start = r[RDI], bytes = (r[RSI] + 4095) & ~4095ul;
+  int fresh = number == 9 && !(r[R10] & 0x10 /* fixed */);
+  if (!fresh && number != 25 && !regions_overlap(start, start + bytes))
+    return;
+  lock_cache();
+  if (!fresh)
+    regions_forget(start, start + bytes);
+  long ret = SYS(number, r[RDI], r[RSI], r[RDX], r[R10], r[R8], r[R9]);
+  if ((fresh || number == 25) && (ret >= 0 || ret < -4095))
+    regions_forget((u64)ret, (u64)ret + (fresh ? bytes : r[RDX]));
+  unlock_cache();
+  result(c, ret);
+}
+
 void engine_syscall(Context *c)
 {
   Pause *p = (Pause *)c->exit;
   u64 *r = c->r;
   c->next = p->resume;
   switch (r[RAX]) {
-  case 9: /* mmap */
-    if (r[R10] & 0x10)
-      regions_forget(r[RDI], r[RDI] + r[RSI]);
-    break;
+  case 9:   /* mmap */
   case 10:  /* mprotect */
-  case 329: /* pkey_mprotect */
   case 11:  /* munmap */
   case 25:  /* mremap */
-    regions_forget(r[RDI], r[RDI] + r[RSI]);
+  case 329: /* pkey_mprotect */
+    change_mapping(c, (long)r[RAX]);
     break;
   case 13: /* rt_sigaction */
     result(c, signal_action(c, (int)r[RDI], (const void *)r[RSI], (void *)r[RDX], r[R10]));

@@ -360,31 +360,41 @@ static void emit_check(u64 pc, u64 bytes)
   p->bytes = (u64)copy, p->length = bytes;
 }
 
+static int scan(u64 pc, const Region *r, Instruction *list)
+{
+  int n = 0;
+  do {
+    Instruction *i = &list[n];
+    if (pc >= r->end || !fetch(pc, r, i)) {
+      if (n)
+        break; /* the next block tells */
+      i->address = pc, i->kind = K_UNSUPPORTED, i->length = 1;
+    }
+    pc += i->length;
+    n++;
+  } while (list[n - 1].kind == K_PLAIN && n < MAX_INSTRUCTIONS);
+  return n;
+}
+
 static u64 translate_one(u64 pc, int region_index)
 {
   static Instruction list[MAX_INSTRUCTIONS];
   Region *r = &ledger_regions()[region_index];
-  int n = 0, counted = 0;
-  u64 at = pc;
-  do {
-    Instruction *i = &list[n];
-    if (at >= r->end || !fetch(at, r, i)) {
-      if (n)
-        break; /* the next block tells */
-      i->address = at, i->kind = K_UNSUPPORTED, i->length = 1;
-    }
-    counted |= is_interesting(i) && i->kind == K_PLAIN;
-    at += i->length;
-    n++;
-  } while (list[n - 1].kind == K_PLAIN && n < MAX_INSTRUCTIONS);
+  int n = scan(pc, r, list);
+  if (r->writable == GUARD_PROTECT) { /* what was read before it was protected may have changed */
+    for (u64 end = 0; end < list[n - 1].address + list[n - 1].length; n = scan(pc, r, list))
+      region_protect(pc, end = list[n - 1].address + list[n - 1].length);
+  }
+  u64 at = list[n - 1].address + list[n - 1].length;
+  int counted = 0;
+  for (int k = 0; k < n; k++)
+    counted |= is_interesting(&list[k]) && list[k].kind == K_PLAIN;
 
   emit_align();
   u32 index = translation_add(pc, (u64)emit, (u32)(at - pc), region_index);
   u8 *start = emit;
   if (r->writable == GUARD_COMPARE)
     emit_check(pc, at - pc);
-  else if (r->writable == GUARD_PROTECT)
-    region_protect(pc, at);
   if (pc == import_function && !count_imports)
     emit_pause(C_GATE_IMPORT, pc);
   u32 lane = (u32)ledger->lanes;
@@ -395,7 +405,10 @@ static u64 translate_one(u64 pc, int region_index)
   if (emit == start && (list[0].kind != K_PLAIN || list[0].length < 5)) /* no thread may ever stand inside the jump that drop() puts here */
     e1(0x0F), e1(0x1F), e1(0x44), e1(0x00), e1(0x00);
   u64 falls = at;
+  u8 *layout = stub_alloc(2 * n + 2), *next = layout;
+  *next++ = (u8)(emit - start);
   for (int k = 0; k < n; k++) {
+    u8 *begun = emit;
     const u8 *code = (const u8 *)list[k].address;
     if (list[k].kind == K_PLAIN) {
       if (recorded && list[k].mask && is_interesting(&list[k]))
@@ -404,10 +417,12 @@ static u64 translate_one(u64 pc, int region_index)
     } else {
       falls = emit_end(&list[k], code);
     }
+    *next++ = list[k].length, *next++ = (u8)(emit - begun);
   }
+  *next = 0;
   while (emit - start < 8)
     e1(0x90);
-  translation_end(index, (u32)(emit - start));
+  translation_end(index, (u32)(emit - start), layout);
   return falls;
 }
 
