@@ -53,9 +53,13 @@ def main(rounds: int, python: str) -> int:
 
     def during() -> bool:
         assert process.stdin and process.stdout
-        process.stdin.write("once more\n")
-        process.stdin.flush()
-        if process.stdout.readline() != "done\n":
+        try:
+            process.stdin.write("once more\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if answer != "done\n":
             raise SystemExit(f"the program failed: {process.wait()}")
         return False
 

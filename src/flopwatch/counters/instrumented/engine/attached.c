@@ -25,11 +25,16 @@ static void emit_behind_call(void)
 
 static int is_inside(u64 rip) { return in_cache(rip) || in_engine(rip); }
 
+/* A thread may have been stopped between its two reads of a pair: the translation must stay, only the address may go. */
 static void forget_lookups(void)
 {
   for (u32 i = 0; i < context_count; i++)
-    if (contexts[i])
-      SYS(28 /* madvise */, (u8 *)contexts[i] + IBL_OFFSET, IBL_BYTES, 4 /* do not need: zeros from now on */);
+    if (contexts[i]) {
+      u64 *pair = (u64 *)((u8 *)contexts[i] + IBL_OFFSET);
+      for (u64 k = 0; k < 1ul << IBL_BITS; k++, pair += 2)
+        if (*pair)
+          *pair = -(k ^ 1); /* no address that is looked up here */
+    }
 }
 
 /* Contexts of threads that have ended natively since an earlier attachment, or were another process's before a fork. */
