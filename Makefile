@@ -13,7 +13,7 @@ help: ## List what can be made.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: $(FULL) build/axpy ## Count ResNet-18 on a photograph, layer by layer, then a small C program.
-	$(PYTHON_IN) -m flopwatch model resnet18 --measure
+	$(PYTHON_IN) -m flopwatch model resnet18 --measure --image skimage:coffee
 	$(PYTHON_IN) -m flopwatch stat --by symbol -- build/axpy
 
 test: $(FULL) ## Run all tests, those of PyTorch and Chainer too.

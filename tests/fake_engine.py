@@ -32,6 +32,7 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.pending = 0
+        self.reasons: list[str] = []
         self.blocks: list[Labelled] = []
 
     def open(self) -> None:

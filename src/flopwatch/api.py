@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from flopwatch.measuring import measure_command, measure_process
+from flopwatch.models import MeasuredModel, measure_model
 from flopwatch.record import Record, load, save
 
-__all__ = ["Record", "load", "measure_command", "measure_process", "save"]
+__all__ = [
+    "MeasuredModel",
+    "Record",
+    "load",
+    "measure_command",
+    "measure_model",
+    "measure_process",
+    "save",
+]

@@ -7,7 +7,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Protocol, Self, cast
 
-from flopwatch.errors import CannotMeasureError
+from flopwatch import counters
 from flopwatch.events import Block
 from flopwatch.flops.classify import Classified, classify_block
 from flopwatch.scope import Scope, Scopes
@@ -26,7 +26,9 @@ class LabelledBlock(Protocol):
 
 
 class Engine(Protocol):
-    """A counter that follows the threads of its own process, from `start` to `stop`."""
+    """A counter that follows the threads of its own process, from `start` to `stop`; `reasons` say what it has lost."""
+
+    reasons: list[str]
 
     def open(self) -> None: ...
     def attach_threads(self) -> None: ...
@@ -43,6 +45,11 @@ class Counting:
         self._engine = engine if engine is not None else _default_engine()
         self.scopes = Scopes(self._engine.settle)
         self.work: dict[int, Classified] = {}
+
+    @property
+    def partial(self) -> tuple[str, ...]:
+        """What was not counted; empty if everything was."""
+        return tuple(self._engine.reasons)
 
     def __enter__(self) -> Self:
         self._engine.open()
@@ -65,12 +72,5 @@ class Counting:
 
 
 def _default_engine() -> Engine:
-    try:
-        engine = import_module("flopwatch.counters.instrumented").Engine
-    except (ImportError, AttributeError) as error:
-        raise CannotMeasureError(
-            "The counting engine was not built.",
-            seen=f"{error}.",
-            todo="Install flopwatch again where there is a C compiler.",
-        ) from error
-    return cast(Engine, engine())
+    found = counters.find("instrumented")  # raises where it does not work
+    return cast(Engine, import_module(f"flopwatch.counters.{found.name}.inprocess").Engine())

@@ -60,11 +60,9 @@ def measure_command(
     runs: list[Record] = []
     for index in range(repeat):
         if index and not given.rewind():
-            raise UsageError(
-                "The program cannot be repeated.",
-                seen="Its input is a pipe, which the first run has read.",
-                todo="Use a file.",
-            )
+            note = "run once only: the program's input is a pipe, which cannot be read a second time"
+            runs[0] = msgspec.structs.replace(runs[0], notes=(*runs[0].notes, note))
+            break
         if repeat > 1:
             progress(f"counting, run {index + 1} of {repeat}")
         since = time.time()
@@ -76,6 +74,9 @@ def measure_command(
     record = _middle(runs)
     if not timed:
         return record
+    if record.signal:
+        # What was killed from outside may run for ever the second time.
+        return _with_times(record, Timed((), f"not timed: the program was ended by {signal_name(record.signal)}"))
     expected = (record.exit_code, record.signal)
     return _with_times(record, time_command(command, env, given, runs=repeat, expected=expected, progress=progress))
 
@@ -126,7 +127,7 @@ def _record(
     folded = fold_processes(images, names)
     partial = list(result.reasons)
     if result.interrupted and subject == "command":
-        partial.append("Ctrl-C was pressed: the program may not have run to its end")
+        partial.append("Ctrl-C or a signal to end came: the program may not have run to its end")
     elif result.signal:
         partial.append(f"the program was ended by {signal_name(result.signal)}; it was counted until then")
     for image, name in zip(images, names, strict=True):

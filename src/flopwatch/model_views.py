@@ -32,21 +32,27 @@ def sheet(measured: MeasuredModel, by: str = "layer", *, depth: int | None = Non
     rows = sorted(rows, key=_order(order))
     empty = [row for row in rows if not row["measured_flop"] and not row["params"]]
     shown = [row for row in rows if row not in empty]
+    # A terminal has room for the stages or for what a layer is, beside its name.
+    described = by == "layer" and not staged
     columns = [Column(by)]
-    if by == "layer":
+    if described:
         columns += [Column("kind"), Column("params", "count")]
     columns += [Column(stage, "count", "FLOP") for stage in stages] if staged else [Column("measured", "count", "FLOP")]
-    columns.append(Column("share", "share"))
+    if not staged:
+        columns.append(Column("share", "share"))
     found: list[tuple[Value, ...]] = []
     for row in shown:
         values: list[Value] = [row["name"]]
-        if by == "layer":
+        if described:
             values += [row["kind"], row["params"]]
-        values += [row["stages"].get(stage, 0) for stage in stages] if staged else [row["measured_flop"]]
-        found.append((*values, row["measured_flop"] / total if total else None))
+        if staged:
+            values += [row["stages"].get(stage, 0) for stage in stages]
+        else:
+            values += [row["measured_flop"], row["measured_flop"] / total if total else None]
+        found.append(tuple(values))
     notes = [f"rows sum to the total: {sum(row['measured_flop'] for row in rows):,} FLOP"]
     if empty:
-        notes.append(f"{len(empty)} {by}s without parameters and without FLOP of their own are not shown")
+        notes.append(f"not shown, since without parameters and FLOP of their own: {len(empty)} of {len(rows)}")
     return Sheet(title, tuple(columns), tuple(found), (*notes, *remarks(record)))
 
 

@@ -106,6 +106,8 @@ def _record(
         subject="model",
         convention=convention,
         lanes=lanes,
+        complete=not counting.partial,
+        partial=counting.partial,
         notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes),
         unknown=_unknown(everything),
         vector_instructions=everything.vector_instructions,

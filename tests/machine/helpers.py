@@ -24,7 +24,7 @@ from tests.targets import expected
 TESTS = Path(__file__).parent.parent
 TARGETS = TESTS / "targets"
 PROGRAMS = TESTS / "programs"
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,12 @@ def run(
     env: Mapping[str, str] | None = None,
     limit: float = LIMIT_SECONDS,
 ) -> Run:
-    """Run a command in a folder of its own; raises subprocess.TimeoutExpired after `limit` seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            list(command), input=stdin, capture_output=True, env=environment(env), cwd=folder, timeout=limit
-        )
+    """Run a command in an empty folder of one and the same name; raises subprocess.TimeoutExpired after `limit` seconds."""
+    folder = _folder() / "here"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    variables = environment(env) | {"PWD": str(folder)}
+    done = subprocess.run(list(command), input=stdin, capture_output=True, env=variables, cwd=folder, timeout=limit)
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
     return Run(code, done.stdout, done.stderr)
 

@@ -2,7 +2,7 @@
  * writes which instructions were retired how often.
  *
  * Usage: stepper OUT COMMAND [ARGUMENT...]. Each line of OUT: count, then the instruction's up to 15 bytes in hex
- * (with what follows it; the reader decodes). The exit code is the command's, or 128 + its signal. About 200,000
+ * (with what follows it; the reader decodes). The exit code is the command's, or 128 + its signal. Some ten thousand
  * instructions a second.
  */
 #define _GNU_SOURCE

@@ -17,6 +17,7 @@ from flopwatch.frameworks import OUTSIDE, ROOT
 from flopwatch.frameworks.chainer import load
 from tests.fake_engine import FLOP, FakeEngine, work
 
+pytestmark = pytest.mark.chainer
 chainer = load()
 
 

@@ -57,6 +57,14 @@ def test_repeats_show_the_middle_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(record.timed_seconds) == 3
 
 
+def test_a_program_whose_input_is_used_up_is_not_repeated(fake: FakeCounter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flopwatch.measuring.Input.rewind", lambda self: False)
+    record = measure_command(["true"], repeat=3, timed=False)
+    assert fake.commands == [("true",)]
+    assert record.repeats == ()
+    assert record.notes == ("run once only: the program's input is a pipe, which cannot be read a second time",)
+
+
 def test_a_partial_repeat_makes_the_record_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     using(monkeypatch, result(10), result(30, "a thread was lost"), result(20))
     record = measure_command(["true"], repeat=3, timed=False)
@@ -78,9 +86,11 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_program_ended_by_a_signal_is_partial(fake: FakeCounter) -> None:
-    record = measure_command(["sh", "-c", "kill -SEGV $$"], timed=False)
+    record = measure_command(["sh", "-c", "kill -SEGV $$"])
     assert (record.exit_code, record.signal) == (128 + 11, 11)
     assert record.partial == ("the program was ended by SIGSEGV; it was counted until then",)
+    assert record.notes == ("not timed: the program was ended by SIGSEGV",)
+    assert record.seconds is None
 
 
 def test_a_program_without_time_says_why(fake: FakeCounter, tmp_path: object) -> None:

@@ -18,6 +18,8 @@ from flopwatch.record import decode  # noqa: E402
 from flopwatch.subjects.model import ModelRaisedError, Request  # noqa: E402
 from tests.fake_engine import FLOP, FakeEngine  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 FILE = """
 import torch
 from torch import nn

@@ -38,7 +38,13 @@ from flopwatch.subjects.model.inputs import DTYPES
 )
 @click.option("--depth", type=click.IntRange(min=0), metavar="N", help="Sum layers below N names into the one above.")
 @click.option("--sort", type=click.Choice(model_views.SORTS), help="Order of the rows (layers: the model's own).")
-@click.option("--convention", type=click.Choice(tuple(CONVENTIONS)), default="pmu", show_default=True)
+@click.option(
+    "--convention",
+    type=click.Choice(tuple(CONVENTIONS)),
+    default="pmu",
+    show_default=True,
+    help="What an operation is worth.",
+)
 @click.option("--lanes", type=click.Choice(("full", "active")), help="Lanes of masked instructions to count.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole record as JSON.")
 @click.option(

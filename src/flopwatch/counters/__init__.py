@@ -69,7 +69,7 @@ class ProcessImage:
 class CommandResult:
     """How a counted command ended and what its processes executed; `signal` is 0 unless a signal ended it.
 
-    `hidden` names instruction sets that were hidden from the program; `interrupted` is set by Ctrl-C; `notes` say what
+    `hidden` names instruction sets that were hidden from the program; `interrupted` is set by Ctrl-C and SIGTERM; `notes` say what
     was left out on purpose.
     """
 

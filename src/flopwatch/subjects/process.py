@@ -18,7 +18,10 @@ Stream = int | IO[bytes] | None
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended: its exit code, or the signal that ended it (0 if none), and the wall time in seconds."""
+    """How a program ended: its exit code, or the signal that ended it (0 if none), and the wall time in seconds.
+
+    `interrupted` is set if Ctrl-C or a signal to end came for it while it ran, whatever it made of that.
+    """
 
     exit_code: int
     signal: int
@@ -43,6 +46,7 @@ def run(
     child: subprocess.Popen[bytes] | None = None
     pending: list[int] = []
     presses = 0
+    told_to_end = False
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal presses
@@ -51,6 +55,8 @@ def run(
             child.kill()
 
     def forward(number: int, frame: FrameType | None) -> None:
+        nonlocal told_to_end
+        told_to_end = True
         if child is None:
             pending.append(number)
         else:
@@ -78,9 +84,10 @@ def run(
     finally:
         for number, previous in earlier.items():
             signal.signal(number, previous)
+    interrupted = told_to_end or presses > 0
     if status < 0:
-        return Ended(128 - status, -status, seconds, presses > 0, child.pid)
-    return Ended(status, 0, seconds, presses > 0, child.pid)
+        return Ended(128 - status, -status, seconds, interrupted, child.pid)
+    return Ended(status, 0, seconds, interrupted, child.pid)
 
 
 def _start(

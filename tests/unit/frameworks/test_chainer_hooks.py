@@ -17,6 +17,7 @@ from flopwatch.frameworks import BACKWARD, FORWARD, OPTIMIZER, OUTSIDE, ROOT
 from flopwatch.frameworks.chainer import ChainerHooks, load
 from flopwatch.scope import Scopes
 
+pytestmark = pytest.mark.chainer
 chainer = load()
 _running: Machine | None = None
 

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from flopwatch.counters import CommandResult, ProcessImage
 from flopwatch.counters.instrumented import commands, injection, ledger, ptrace
-from flopwatch.counters.instrumented.injection import Caller, Engine, Memory
+from flopwatch.counters.instrumented.injection import Caller, Engine
+from flopwatch.counters.instrumented.memory import Memory
 from flopwatch.counters.instrumented.stopping import Gone, StoppedProcess, has_ended, in_call, status, stopped
 from flopwatch.errors import CannotMeasureError, FlopwatchError, UsageError
 

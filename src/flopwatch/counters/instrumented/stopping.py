@@ -15,6 +15,12 @@ from flopwatch.errors import CannotMeasureError
 
 PATIENCE = 5.0  # seconds for a thread that sleeps where it cannot be woken (vfork, a slow disk)
 RESTARTED = {(1 << 64) - code for code in (512, 513, 514, 516)}  # ERESTARTSYS, NOINTR, NOHAND, _RESTARTBLOCK
+ENDED_EARLY = (1 << 64) - 4  # EINTR
+RESTART_UNLESS_HANDLED = (1 << 64) - 514  # ERESTARTNOHAND
+# These end with EINTR when a thread is merely stopped, see signal(7); with a signal under way they would have in any case.
+# read, write, accept, sendto, recvfrom, sendmsg, recvmsg, semop, rt_sigtimedwait, io_getevents, semtimedop, epoll_wait,
+# epoll_pwait, accept4, recvmmsg, sendmmsg, io_uring_enter, epoll_pwait2
+NOT_RESTARTED = {0, 1, 43, 44, 45, 46, 47, 65, 128, 208, 220, 232, 281, 288, 299, 307, 426, 441}
 NO_CALL = 0xFFFFFFFFFFFFFFFF  # as orig_rax
 
 
@@ -50,7 +56,19 @@ class StoppedProcess:
             ended.update(tid for tid in new if tid not in {*self.tids, *self.late})
         if not self.tids:
             raise Gone
-        self.registers = {tid: ptrace.registers(tid) for tid in self.tids}
+        self.registers = {tid: self._restartable(tid) for tid in self.tids}
+
+    def _restartable(self, tid: int) -> Registers:
+        registers = ptrace.registers(tid)
+        if registers.rax == ENDED_EARLY and registers.orig_rax in NOT_RESTARTED and not self._has_signal(tid):
+            registers.rax = RESTART_UNLESS_HANDLED
+            ptrace.set_registers(tid, registers)
+        return registers
+
+    def _has_signal(self, tid: int) -> bool:
+        fields = status(self.pid, tid)
+        waiting, shared, blocked = (int(fields.get(key, "0"), 16) for key in ("SigPnd", "ShdPnd", "SigBlk"))
+        return (waiting | shared) & ~blocked != 0
 
     def _living(self) -> list[int]:
         found = []

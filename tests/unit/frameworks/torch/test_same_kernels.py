@@ -15,6 +15,8 @@ from torch.profiler import ProfilerActivity, profile  # noqa: E402
 from flopwatch.frameworks.torch import TorchHooks  # noqa: E402
 from flopwatch.scope import Scopes  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 
 class Attention(nn.Module):
     def __init__(self) -> None:

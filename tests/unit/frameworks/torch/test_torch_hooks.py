@@ -19,6 +19,8 @@ from flopwatch.frameworks.torch import TorchHooks  # noqa: E402
 from flopwatch.scope import Scopes  # noqa: E402
 from tests.fake_torch import Cost, Machine, costly, work  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 
 def forward(model: nn.Module, *, observe: bool = True, **kwargs: Any) -> Machine:
     with Machine(model, observe=observe) as machine:

@@ -13,6 +13,8 @@ from torch import nn  # noqa: E402
 
 from flopwatch.frameworks.torch import untouched  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 
 class Counter(nn.Module):
     """Replaces its buffer instead of writing to it."""

@@ -13,6 +13,8 @@ from flopwatch.errors import UsageError  # noqa: E402
 from flopwatch.subjects.model import ModelRaisedError, Request, find  # noqa: E402
 from flopwatch.subjects.model.inputs import Shape, locate_image, parse_shape  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 FILE = """
 import torch
 from torch import nn

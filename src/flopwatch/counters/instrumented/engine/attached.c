@@ -25,13 +25,6 @@ static void emit_behind_call(void)
 
 static int is_inside(u64 rip) { return in_cache(rip) || in_engine(rip); }
 
-static void forget_lookups(void)
-{
-  for (u32 i = 0; i < context_count; i++)
-    if (contexts[i])
-      SYS(28 /* madvise */, (u8 *)contexts[i] + TAGS_OFFSET, IBL_BYTES, 4 /* do not need: zeros from now on */);
-}
-
 /* Contexts of threads that have ended natively since an earlier attachment, or were another process's before a fork. */
 static void forget_dead_threads(void)
 {
@@ -76,7 +69,7 @@ API long flopwatch_attach(const char *directory, const char *engine, u32 empty)
   if (failed)
     return failed;
   forget_dead_threads();
-  forget_lookups();
+  lookups_forget();
   if (empty && behind_call && cache_reset())
     behind_call = 0;
   if (!behind_call)
@@ -176,7 +169,7 @@ API long flopwatch_freeze(void) { return try_lock_cache() ? 0 : AGAIN; }
 API void flopwatch_detach(void)
 {
   stopping = 1;
-  forget_lookups();
+  lookups_forget();
   Region *r = ledger_regions();
   if (cache_left() > 64 * ledger->translated)
     for (u32 i = 0; i < ledger->regions; i++)

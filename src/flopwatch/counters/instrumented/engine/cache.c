@@ -203,6 +203,18 @@ void ibl_set(Context *c, u64 pc, u64 code)
   __atomic_store_n(tag, -pc, __ATOMIC_RELEASE);
 }
 
+/* Every indirect branch asks again. A thread may stand between the two reads of a lookup: landings must stay, only the addresses go. */
+void lookups_forget(void)
+{
+  for (u32 i = 0; i < context_count; i++)
+    if (contexts[i]) {
+      u64 *tag = (u64 *)((u8 *)contexts[i] + TAGS_OFFSET);
+      for (u64 k = 0; k < 1ul << IBL_BITS; k++)
+        if (tag[k])
+          tag[k] = -(k ^ 1); /* no address that is looked up here */
+    }
+}
+
 /* ---- dropping ---- */
 
 static void drop(Translation *t)

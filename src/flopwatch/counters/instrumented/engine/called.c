@@ -110,9 +110,7 @@ API int flopwatch_follow(u32 tid)
 API void flopwatch_stop(void)
 {
   stopping = 1;
-  for (u32 i = 0; i < context_count; i++)
-    if (contexts[i])
-      memset((u8 *)contexts[i] + TAGS_OFFSET, 0, IBL_BYTES);
+  lookups_forget();
   signals_close();
 }
 

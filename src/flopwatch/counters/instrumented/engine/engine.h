@@ -244,6 +244,7 @@ u64 application_pc(u64 code); /* the instruction that a cache address belongs to
 void link_exit(Exit *e, u64 code);
 u8 *exit_stub(u64 target, u8 *patch);
 void ibl_set(Context *c, u64 pc, u64 code);
+void lookups_forget(void);
 extern u64 unblock_entry, unblock_end, clone_entry;
 static inline int in_cache(u64 a) { return a >= (u64)cache_start && a < (u64)cache_end; }
 
