@@ -49,7 +49,7 @@ class StoppedProcess:
         deadline = time.monotonic() + PATIENCE
         ended: set[int] = set()
         while new := [tid for tid in self._living() if tid not in {*self.tids, *self.late, *ended}]:
-            asked = [tid for tid in new if self._ask(tid)]
+            asked = [tid for tid in new if self._can_wake(tid, deadline) and self._ask(tid)]
             for tid in asked:
                 if self._wait(tid, deadline):
                     self.tids.append(tid)
@@ -79,6 +79,15 @@ class StoppedProcess:
         except (FileNotFoundError, ProcessLookupError) as error:
             raise Gone from error
         return sorted(found)
+
+    def _can_wake(self, tid: int, deadline: float) -> bool:
+        """Once traced, a thread that does not stop could not be let go; a parent in vfork is one."""
+        while status(self.pid, tid).get("State", "")[:1] == "D":
+            if time.monotonic() > deadline:
+                self.late.add(tid)
+                return False
+            time.sleep(0.001)
+        return True
 
     def _ask(self, tid: int) -> bool:
         try:
