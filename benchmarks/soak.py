@@ -66,12 +66,12 @@ def read(record: Path) -> Outcome:
     return flop, "" if found["complete"] else f"partial: {found['partial']}"
 
 
-def run(command: Sequence[str]) -> tuple[int, bytes]:
-    """Exit code and stdout."""
+def run(command: Sequence[str]) -> tuple[int, bytes, bytes]:
+    """Exit code, stdout and stderr."""
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_SECONDS, env=ENVIRONMENT
     )
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout, done.stderr
 
 
 def spawned(command: Sequence[str], folder: Path) -> Outcome:
@@ -80,7 +80,7 @@ def spawned(command: Sequence[str], folder: Path) -> Outcome:
     record.unlink(missing_ok=True)
     native, counted = run(command), run(stat(record, "--", *command))
     if not record.exists():
-        return "", f"no record, exit code {counted[0]}"
+        return "", f"no record: {counted}"
     flop, wrong = read(record)
     return flop, wrong if counted == native else f"{counted} instead of {native}"
 
@@ -104,11 +104,11 @@ def attached(python: str, folder: Path) -> Outcome:
                     return "", "the process did not get ready"
                 time.sleep(0.02)
             one_pass = f"echo go > {shlex.quote(str(ask))}; cat {shlex.quote(str(answer))} > /dev/null"
-            code, _ = run(stat(record, "-p", str(process.pid), "--", "sh", "-c", one_pass))
+            done = run(stat(record, "-p", str(process.pid), "--", "sh", "-c", one_pass))
             if process.poll() is not None:
                 return "", f"the process ended with {process.returncode}"
             if not record.exists():
-                return "", f"no record, exit code {code}"
+                return "", f"no record: {done}"
             ask.write_text("end")
             out, err = process.communicate(timeout=60)
             flop, wrong = read(record)

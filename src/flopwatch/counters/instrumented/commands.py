@@ -60,12 +60,12 @@ def _has_room(path: str) -> bool:
 
 
 def environment(place: Path, env: Mapping[str, str] | None) -> dict[str, str]:
-    """The program's environment with the engine preloaded; the engine takes both variables out again."""
+    """The program's environment with the engine preloaded; the engine takes both, which come last, out again."""
     given = dict(os.environ if env is None else env)
     own = {"FLOPWATCH_LEDGER": str(place), "LD_PRELOAD": f"{place}/engine.so"}
     if given.get("LD_PRELOAD"):
         own["LD_PRELOAD"] += f":{given.pop('LD_PRELOAD')}"
-    return own | {key: value for key, value in given.items() if key not in own}
+    return {key: value for key, value in given.items() if key not in own} | own
 
 
 def read(place: Path) -> tuple[list[ProcessImage], tuple[str, ...], int]:

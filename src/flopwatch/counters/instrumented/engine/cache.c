@@ -93,7 +93,7 @@ static void table_put(u64 pc, u64 code)
 u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region)
 {
   u32 index = translation_count++;
-  translations[index] = (Translation){pc, code, 0, region, region_head[region], bytes, NULL};
+  translations[index] = (Translation){pc, code, 0, region, region_head[region], bytes, 0, 0, NULL};
   region_head[region] = index;
   ledger->translated++;
   return index;
@@ -114,7 +114,9 @@ void translations_publish(void)
     table_put(translations[published].pc, translations[published].code);
 }
 
-u64 application_pc(u64 code)
+void translation_counts(u32 index, u32 block, u64 counted) { translations[index].block = block, translations[index].counted = counted; }
+
+const Translation *translation_at(u64 code)
 {
   u32 low = 1, high = translation_count; /* emitted in rising order */
   while (low < high) {
@@ -124,12 +126,15 @@ u64 application_pc(u64 code)
     else
       high = middle;
   }
-  if (low == 1)
+  return low == 1 || code >= (u64)stubs || !translations[low - 1].layout ? NULL : &translations[low - 1];
+}
+
+u64 application_pc(u64 code)
+{
+  const Translation *t = translation_at(code);
+  if (!t)
     return 0;
-  Translation *t = &translations[low - 1];
   const u8 *layout = t->layout;
-  if (!layout || code >= (u64)stubs)
-    return 0;
   u64 pc = t->pc, at = t->code + *layout++;
   if (code < at)
     return pc;

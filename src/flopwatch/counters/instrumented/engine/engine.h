@@ -10,6 +10,7 @@
  *   gates.c      the borders between translated code, the engine and native code (assembly)
  *   syscalls.c   what must be seen of the program's system calls
  *   signals.c    handlers run translated too
+ *   cuts.c       blocks that a signal leaves in the middle
  *   threads.c    one context for each thread
  *   ledger.c     the shared file
  *   dispatch.c   what happens between translated blocks
@@ -181,7 +182,7 @@ int decode(const u8 *code, u64 address, Instruction *out); /* length, or 0 */
 
 #define MAX_REGIONS 8192
 /* How a change of writable code is noticed: its pages are made read-only and a write faults; or every run compares the bytes. */
-enum Guard { GUARD_NONE, GUARD_PROTECT, GUARD_COMPARE };
+enum Guard { GUARD_NONE, GUARD_PROTECT, GUARD_COMPARE, GUARD_STEP /* code that changes itself: each instruction is a block */ };
 #define MANY_FAULTS 400 /* of one region: code and data share pages there, comparing is cheaper */
 
 typedef struct Region {
@@ -193,6 +194,7 @@ typedef struct Region {
 } Region;
 
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
+void region_step(u64 address); /* code changes itself there */
 int region_written(u64 address); /* a write faulted: was it our protection, so that it need only be done again? */
 void region_protect(u64 start, u64 end);
 void regions_check(void); /* mappings may have changed unseen: drop what is no longer there */
@@ -222,6 +224,8 @@ typedef struct Translation {
   u32 length, region;
   u32 next;    /* in the same region */
   u32 bytes;   /* of application code, for the check of writable code */
+  u32 block;   /* 1 + its index in the ledger, 0: without a counter */
+  u64 counted; /* translated code from here on runs when the count has been made */
   const u8 *layout; /* bytes before the first instruction, then of each instruction: as the program has it, as translated; ends with 0 */
 } Translation;
 
@@ -239,7 +243,9 @@ u64 cache_left(void);  /* bytes */
 u64 lookup(u64 pc);
 u32 translation_add(u64 pc, u64 code, u32 bytes, u32 region);
 void translation_end(u32 index, u32 length, const u8 *layout);
+void translation_counts(u32 index, u32 block, u64 counted);
 void translations_publish(void);
+const Translation *translation_at(u64 code);
 void translations_drop(u32 region, u64 start, u64 end);
 void translations_move(u32 from, u32 to, u64 start, u64 end);
 u64 application_pc(u64 code); /* the instruction that a cache address belongs to, 0: none */
@@ -326,6 +332,15 @@ int signals_apart(Context *parent, Context *child); /* what the child does with 
 long signal_action(Context *c, int signal, const void *act, void *old, u64 size);
 void deliver_pending(Context *c);
 extern volatile u32 signals_taken;
+
+/* ---- cuts.c ---- */
+
+typedef struct Cut {
+  u64 *whole, *part; /* counters of the block and of its beginning, NULL: nothing to set right */
+} Cut;
+
+Cut cut(Context *c, u64 code, u64 pc); /* a block was left before `pc`: count only its beginning */
+void cut_undo(Cut made);                /* it goes on after all */
 
 /* ---- ledger.c ---- */
 

@@ -8,17 +8,23 @@ char own_path[512];
 
 static void take_out(char **envp, int at)
 {
+  memset(envp[at], 0, text_length(envp[at])); /* from /proc/PID/environ too */
   for (; envp[at]; at++)
     envp[at] = envp[at + 1];
 }
 
-/* Takes our two variables out of the environment before the program looks; what the user preloads stays. */
-static const char *scrub(char **envp)
+/* Takes our two variables out of the environment before the program looks; what the user preloads stays. Returns 0 if they are not there.
+ * They come last, so that the kernel can be told of an environment that ends before them (it agrees for root only). */
+static int scrub(char **envp, char *directory, size_t size)
 {
-  const char *directory = NULL;
+  u64 end = 0;
   for (int i = 0; envp[i]; i++)
     if (text_starts(envp[i], variable)) {
-      directory = envp[i] + sizeof variable - 1;
+      char *value = envp[i] + sizeof variable - 1;
+      if (text_length(value) >= size)
+        return 0;
+      text_add(directory, value);
+      end = (u64)envp[i];
       take_out(envp, i--);
     } else if (text_starts(envp[i], preload)) {
       char *value = envp[i] + sizeof preload - 1, *rest = value;
@@ -28,12 +34,18 @@ static const char *scrub(char **envp)
         memcpy(own_path, value, rest - value);
         own_path[rest - value] = 0;
       }
-      if (*rest)
-        memcpy(value, rest + 1, text_length(rest + 1) + 1);
-      else
+      if (*rest) {
+        size_t kept = text_length(rest + 1) + 1;
+        memcpy(value, rest + 1, kept);
+        memset(value + kept, 0, rest + 1 - value);
+        end = 0;
+      } else {
         take_out(envp, i--);
+      }
     }
-  return directory;
+  if (end)
+    SYS(157 /* prctl */, 35 /* PR_SET_MM */, 11 /* PR_SET_MM_ENV_END */, end, 0, 0);
+  return directory[0] != 0;
 }
 
 int read_filter(const char *directory)
@@ -64,8 +76,8 @@ int engine_preloaded(int argc, char **argv, char **envp)
   (void)argc, (void)argv;
   if (!envp)
     return 0;
-  const char *directory = scrub(envp);
-  if (!directory || !read_filter(directory))
+  char directory[512] = "";
+  if (!scrub(envp, directory, sizeof directory) || !read_filter(directory))
     return 0;
   if (!ledger_open(directory, HOW_SPAWN) || !cache_open() || !start(HOW_SPAWN)) {
     static const char text[] = "flopwatch: the counting engine could not start in this process\n";
@@ -97,15 +109,17 @@ void follow_child_of_exec(Context *c)
   }
   char **list = (char **)p, *text = (char *)(list + n + 3);
   size_t used = 0;
-  list[used++] = text;
+  char *own = text;
   text = text_add(text_add(text, variable), ledger_directory) + 1;
-  list[used++] = text;
+  char *loaded = text;
   text = text_add(text_add(text, preload), own_path);
   for (size_t i = 0; i < n; i++)
     if (text_starts(envp[i], preload))
       text = text_add(text_add(text, ":"), envp[i] + sizeof preload - 1);
     else
       list[used++] = envp[i];
+  list[used++] = own;
+  list[used++] = loaded;
   list[used] = NULL;
   const char *path = (const char *)r[at ? RSI : RDI];
   if (!c->shares_memory && path) {

@@ -156,6 +156,19 @@ static int is_writable(u64 address)
   return sought_writable;
 }
 
+void region_step(u64 address)
+{
+  Region *r = ledger_regions();
+  lock_cache();
+  for (u32 i = ledger->regions; i-- > 0;)
+    if (overlaps(&r[i], address, address + 1) && r[i].writable) {
+      r[i].writable = GUARD_STEP;
+      translations_drop(i, 0, ~0ul);
+      SYS(10, r[i].start, r[i].end - r[i].start, 7);
+    }
+  unlock_cache();
+}
+
 int region_written(u64 address)
 {
   Region *r = ledger_regions();

@@ -12,6 +12,7 @@ typedef struct Action {
 } Action;
 
 #define SIGSEGV 11
+#define BLOCK_BYTES (128 * 15) /* a block is at most as long */
 #define SA_SIGINFO 4u
 #define SA_RESTORER 0x04000000u
 #define SA_NODEFER 0x40000000u
@@ -170,15 +171,33 @@ static void leave_unblocking(const Context *c, u8 *uc)
   *(u64 *)(uc + UC_RIP) = c->next2;
 }
 
+/* A write met the protection of code: it is done again, without. Did it change the very block that it is in, that is left. */
+static int rewrites_code(Context *c, u64 *rip, u64 address)
+{
+  u64 inside = *rip;
+  if (!region_written(address))
+    return 0;
+  const Translation *t = c && !c->native && in_cache(inside) ? translation_at(inside) : NULL;
+  if (t && address + 64 > t->pc && address < t->pc + BLOCK_BYTES) {
+    region_step(address);
+    c->target = application_pc(inside);
+    cut(c, inside, c->target);
+    *rip = (u64)enter_translation;
+  }
+  return 1;
+}
+
 void engine_signal(int signal, void *info, void *uc_)
 {
   u8 *uc = uc_;
   u64 *rip = (u64 *)(uc + UC_RIP);
-  if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && region_written(((u64 *)info)[2]))
-    return; /* the program rewrote code of its own: the write is done again */
   Context *c = current_or_null();
+  if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && rewrites_code(c, rip, ((u64 *)info)[2]))
+    return;
   Action *actions = actions_of(c), a = actions[signal];
   if (signal == SIGSEGV && !is_function(a.handler)) { /* what would have happened */
+    if (c && !c->native && in_cache(*rip) && is_fault(signal, info))
+      cut(c, *rip, application_pc(*rip));
     Action plain = {0, SA_RESTORER, (u64)restorer, 0};
     set_action(signal, &plain, NULL);
     if (!is_fault(signal, info))
@@ -208,14 +227,20 @@ void engine_signal(int signal, void *info, void *uc_)
   if (*rip >= unblock_entry && *rip < unblock_end)
     leave_unblocking(c, uc);
   u64 inside = *rip, shown = in_cache(inside) ? application_pc(inside) : 0;
-  if (shown)
+  Cut made = {NULL, NULL};
+  if (shown) {
     *rip = shown; /* handlers look at it, and at what lies there */
-  else
+    if (is_fault(signal, info) && ((u64 *)info)[2] == inside)
+      ((u64 *)info)[2] = shown;
+    made = cut(c, inside, shown);
+  } else {
     shown = inside;
+  }
   run_nested(c, a.handler, signal, info, uc);
   set_mask(~0ul);
   send_again(c); /* what came while the handler ended */
   if (*rip == shown && in_cache(inside)) {
+    cut_undo(made);
     *rip = inside;
   } else { /* the handler chose another place to go on, or put something there */
     c->target = *rip;

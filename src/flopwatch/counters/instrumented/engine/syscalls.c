@@ -7,6 +7,8 @@
 
 static void result(Context *c, long value)
 {
+  c->r[RCX] = ((Pause *)c->exit)->pc; /* as the kernel leaves them */
+  c->r[R11] = c->flags;
   c->r[RAX] = (u64)value;
   c->next = ((Pause *)c->exit)->after;
 }

@@ -58,17 +58,20 @@ static int flags_free(const Instruction *list, int n)
 
 /* ---- counters ---- */
 
-static void emit_count(u32 slot, int flags_are_free)
+/* Returns where the count has been made. */
+static u8 *emit_count(u32 slot, int flags_are_free)
 {
   if (flags_are_free) {
     e1(0x65), e1(0x48), e1(0xFF), e1(0x04), e1(0x25), e4(slot); /* inc qword gs:[slot] */
-    return;
+    return emit;
   }
   emit_store(RCX, C_S1);
   emit_load(RCX, slot);
   e1(0x48), e1(0x8D), e1(0x49), e1(0x01); /* lea rcx, [rcx + 1] */
   emit_store(RCX, slot);
+  u8 *made = emit;
   emit_load(RCX, C_S1);
+  return made;
 }
 
 /* How many bits of its mask register an EVEX instruction obeys: one for each element, of `bits` bits.
@@ -296,6 +299,7 @@ static u64 emit_end(const Instruction *i, const u8 *code)
   case K_SYSCALL:
     p = emit_pause(C_GATE_SYSCALL, behind);
     e1(0x0F), e1(0x05);
+    e1(0x48), e1(0xB9), e8(behind); /* mov rcx, behind: as the kernel would have it */
     p->after = (u64)emit;
     return behind;
   case K_CPUID:
@@ -332,7 +336,7 @@ static int fetch(u64 pc, const Region *r, Instruction *out)
   return n && (u64)n <= have ? n : 0;
 }
 
-static void record(const Instruction *list, int n, u32 region)
+static u8 *record(const Instruction *list, int n, u32 region)
 {
   u64 at = list[0].address, bytes = list[n - 1].address + list[n - 1].length - at;
   u32 masked = 0;
@@ -340,16 +344,17 @@ static void record(const Instruction *list, int n, u32 region)
     masked += list[k].mask && is_interesting(&list[k]);
   if (ledger->blocks >= MAX_BLOCKS || ledger->code_bytes + bytes > CODE_BYTES || ledger->lanes + masked > MAX_LANES) {
     ledger->overflow++;
-    return;
+    return NULL;
   }
   LedgerBlock *b = &ledger_blocks()[ledger->blocks];
   b->address = at, b->code_at = (u32)ledger->code_bytes, b->length = (u16)bytes, b->masked = (u16)masked;
   b->first_lane = (u32)ledger->lanes, b->region = region;
   memcpy(ledger_code() + ledger->code_bytes, (const void *)at, bytes);
-  emit_count(COUNTERS_OFFSET + 8 * (u32)ledger->blocks, flags_free(list, n));
+  u8 *made = emit_count(COUNTERS_OFFSET + 8 * (u32)ledger->blocks, flags_free(list, n));
   ledger->code_bytes += bytes;
   ledger->lanes += masked;
   ledger->blocks++;
+  return made;
 }
 
 static void emit_check(u64 pc, u64 bytes)
@@ -362,7 +367,7 @@ static void emit_check(u64 pc, u64 bytes)
 
 static int scan(u64 pc, const Region *r, Instruction *list)
 {
-  int n = 0;
+  int n = 0, most = r->writable == GUARD_STEP ? 1 : MAX_INSTRUCTIONS;
   do {
     Instruction *i = &list[n];
     if (pc >= r->end || !fetch(pc, r, i)) {
@@ -372,7 +377,7 @@ static int scan(u64 pc, const Region *r, Instruction *list)
     }
     pc += i->length;
     n++;
-  } while (list[n - 1].kind == K_PLAIN && n < MAX_INSTRUCTIONS);
+  } while (list[n - 1].kind == K_PLAIN && n < most);
   return n;
 }
 
@@ -393,15 +398,14 @@ static u64 translate_one(u64 pc, int region_index)
   emit_align();
   u32 index = translation_add(pc, (u64)emit, (u32)(at - pc), region_index);
   u8 *start = emit;
-  if (r->writable == GUARD_COMPARE)
+  if (r->writable >= GUARD_COMPARE)
     emit_check(pc, at - pc);
   if (pc == import_function && !count_imports)
     emit_pause(C_GATE_IMPORT, pc);
   u32 lane = (u32)ledger->lanes;
-  u64 before = ledger->blocks;
-  if (counted && list[0].kind != K_UNSUPPORTED)
-    record(list, n, region_index);
-  int recorded = ledger->blocks != before;
+  u8 *recorded = counted && list[0].kind != K_UNSUPPORTED ? record(list, n, region_index) : NULL;
+  if (recorded)
+    translation_counts(index, (u32)ledger->blocks, (u64)recorded);
   if (emit == start && (list[0].kind != K_PLAIN || list[0].length < 5)) /* no thread may ever stand inside the jump that drop() puts here */
     e1(0x0F), e1(0x1F), e1(0x44), e1(0x00), e1(0x00);
   u64 falls = at;
