@@ -128,7 +128,9 @@ typedef struct Context {
   u32 masked __attribute__((aligned(C_MASKED))); /* signals are blocked until the engine leaves */
   u8 pending[MAX_PENDING][128];
   u64 paused_at;         /* cycles, when a native import began */
+  void *actions;         /* of the thread's process, NULL: the common table */
   u64 *last;             /* counts at the last settlement, blocks then lanes */
+  void *own_actions;     /* room for the table of a process that shares memory but no handlers */
 } Context;
 
 _Static_assert(offsetof(Context, s0) == C_S0, "s0");
@@ -326,6 +328,7 @@ extern volatile u32 stopping;
 
 void signals_open(void);
 void signals_close(void);
+int signals_apart(Context *parent, Context *child); /* what the child does with its handlers is its own affair */
 long signal_action(Context *c, int signal, const void *act, void *old, u64 size);
 void deliver_pending(Context *c);
 extern volatile u32 signals_taken;

@@ -22,8 +22,23 @@ typedef struct Action {
 #define UC_RSP 160
 #define UC_MASK 296
 
-static Action actions[65];
+static Action common[65];
 volatile u32 signals_taken;
+
+static Action *actions_of(const Context *c) { return c && c->actions ? c->actions : common; }
+
+int signals_apart(Context *parent, Context *child)
+{
+  if (!child->own_actions) {
+    long p = SYS(9 /* mmap */, 0, sizeof common, 3, 0x22, -1, 0);
+    if (p < 0 && p > -4096)
+      return 0;
+    child->own_actions = (void *)p;
+  }
+  memcpy(child->own_actions, actions_of(parent), sizeof common);
+  child->actions = child->own_actions;
+  return 1;
+}
 
 static int is_function(u64 handler) { return handler > 1; }
 
@@ -32,8 +47,7 @@ static long set_action(int signal, const Action *act, Action *old) { return SYS(
 long signal_action(Context *c, int signal, const void *act_, void *old_, u64 size)
 {
   const Action *act = act_;
-  Action *old = old_, before;
-  (void)c;
+  Action *old = old_, before, *actions = actions_of(c);
   if (size != 8 || signal < 1 || signal > 64)
     return SYS(13, signal, act, old, size);
   before = actions[signal];
@@ -80,7 +94,7 @@ void signals_close(void)
   for (int s = 1; s <= 64; s++) {
     Action a;
     if (set_action(s, NULL, &a) == 0 && a.handler == (u64)engine_signal)
-      set_action(s, &actions[s], NULL);
+      set_action(s, &common[s], NULL);
   }
   signals_taken = 0;
 }
@@ -135,10 +149,11 @@ static void meets_engine(Context *c, void *info, u8 *uc)
 
 static void set_mask(u64 mask) { SYS(14 /* rt_sigprocmask */, SIG_SETMASK, &mask, NULL, 8); }
 
-static void begin_handler(int signal, Action a, const u8 *uc)
+static void begin_handler(Action *actions, int signal, const u8 *uc)
 {
+  Action a = actions[signal];
   if (a.flags & SA_RESETHAND) {
-    actions[signal].handler = 0;
+    actions[signal].handler = 0; /* here, since the kernel must find ours again for a signal that is kept */
     if (signal != SIGSEGV) {
       Action plain = {0, SA_RESTORER, (u64)restorer, 0};
       set_action(signal, &plain, NULL);
@@ -179,7 +194,7 @@ void engine_signal(int signal, void *info, void *uc_)
   Context *c = current_or_null();
   if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && rewrites_code(c, rip, ((u64 *)info)[2]))
     return;
-  Action a = actions[signal];
+  Action *actions = actions_of(c), a = actions[signal];
   if (signal == SIGSEGV && !is_function(a.handler)) { /* what would have happened */
     if (c && !c->native && in_cache(*rip) && is_fault(signal, info))
       cut(c, *rip, application_pc(*rip));
@@ -191,7 +206,7 @@ void engine_signal(int signal, void *info, void *uc_)
   }
   if (!c || c->native) {
     if (is_function(a.handler)) {
-      begin_handler(signal, a, uc);
+      begin_handler(actions, signal, uc);
       ((void (*)(int, void *, void *))a.handler)(signal, info, uc);
     }
     return;
@@ -208,7 +223,7 @@ void engine_signal(int signal, void *info, void *uc_)
   }
   if (!is_function(a.handler))
     return;
-  begin_handler(signal, a, uc);
+  begin_handler(actions, signal, uc);
   if (*rip >= unblock_entry && *rip < unblock_end)
     leave_unblocking(c, uc);
   u64 inside = *rip, shown = in_cache(inside) ? application_pc(inside) : 0;

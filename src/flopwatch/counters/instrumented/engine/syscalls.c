@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #define CLONE_VM 0x100u
+#define CLONE_SIGHAND 0x800u
 #define CLONE_VFORK 0x4000u
 
 static void result(Context *c, long value)
@@ -13,7 +14,7 @@ static void result(Context *c, long value)
 }
 
 /* The child gets its context before it exists; both sides come out of the call in the cache (emit_clone). */
-static void clone_sharing(Context *c)
+static void clone_sharing(Context *c, u64 flags)
 {
   Pause *p = (Pause *)c->exit;
   Context *child = context_new();
@@ -22,6 +23,9 @@ static void clone_sharing(Context *c)
     result(c, -11 /* try again */);
     return;
   }
+  child->actions = c->actions;
+  if (!(flags & CLONE_SIGHAND) && !signals_apart(c, child))
+    note("no room for a child's signal handlers", c->tid);
   child->after = p->after;
   child->starting = 1;
   child->parent_pid = c->pid;
@@ -89,7 +93,7 @@ static void clone_any(Context *c, long number)
 {
   u64 flags = number == 56 ? c->r[RDI] : number == 435 ? *(u64 *)c->r[RDI] : number == 58 ? CLONE_VM | CLONE_VFORK : 0;
   if (flags & CLONE_VM)
-    clone_sharing(c);
+    clone_sharing(c, flags);
   else
     clone_copying(c, number, number == 56 ? c->r[RSI] : 0);
 }
