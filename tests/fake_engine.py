@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flopwatch.counters import Region, Thread
 from tests.fakes import MULSS_ADDSS
 
 FLOP = 2
@@ -22,6 +23,7 @@ def work(amount: int) -> None:
 class Labelled:
     label: int
     runs: int
+    thread: str = "1"
     address: int = 0x1000
     code: bytes = MULSS_ADDSS
     active: tuple[tuple[int, int], ...] = ()
@@ -55,6 +57,12 @@ class FakeEngine:
         if self.pending:
             self.blocks.append(Labelled(label, self.pending))
         self.pending = 0
+
+    def regions(self) -> list[Region]:
+        return []
+
+    def threads(self) -> list[Thread]:
+        return [Thread(1, "fake")]
 
     def read(self) -> list[Labelled]:
         return self.blocks

@@ -24,7 +24,7 @@ LAYERS = (
     ("reports",),
     ("labelled",),
     ("measuring",),
-    ("models", "chainer"),
+    ("models", "chainer", "calling"),
     ("model_views",),
     ("api",),
     ("cli", "__main__"),

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flopwatch.api import Count, Measured, MeasuredModel, Record, count, load, measure, measure_command
+    from flopwatch.api import measure_model, measure_process, save
+
 __version__ = "0.1.0"
+__all__ = [
+    "Count",
+    "Measured",
+    "MeasuredModel",
+    "Record",
+    "count",
+    "load",
+    "measure",
+    "measure_command",
+    "measure_model",
+    "measure_process",
+    "save",
+]
 
 
 def __getattr__(name: str) -> object:
+    # Nothing is loaded before it is asked for: `import flopwatch` costs nothing.
     if name == "chainer":
-        from importlib import import_module
-
         return import_module("flopwatch.chainer")
+    if name in __all__:
+        return getattr(import_module("flopwatch.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -29,6 +29,7 @@ class Where(NamedTuple):
     layer: str = ""
     op: str = ""
     function: str = ""
+    span: str = ""
 
 
 AXES = Where._fields
@@ -92,6 +93,7 @@ def fold(
                     scope.layer,
                     scope.op,
                     scope.function,
+                    scope.span,
                 )
                 pieces.setdefault(where, []).append(Tally({key: count}))
     cells = {where: Tally.total(tallies) for where, tallies in pieces.items()}

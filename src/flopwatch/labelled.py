@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Protocol, Self, cast
 
 from flopwatch import counters
+from flopwatch.counters import Region, Thread
 from flopwatch.events import Block
 from flopwatch.flops.classify import Classified, classify_block
 from flopwatch.scope import Scope, Scopes
@@ -19,6 +20,7 @@ class LabelledBlock(Protocol):
     """A block and how often it ran while its work was settled to `label`; the rest as in `events.Block`."""
 
     label: int
+    thread: str
     address: int
     code: bytes
     runs: int
@@ -36,6 +38,8 @@ class Engine(Protocol):
     def stop(self) -> None: ...
     def settle(self, label: int) -> None: ...
     def read(self) -> Sequence[LabelledBlock]: ...
+    def regions(self) -> Sequence[Region]: ...
+    def threads(self) -> Sequence[Thread]: ...
 
 
 class Counting:
@@ -45,11 +49,22 @@ class Counting:
         self._engine = engine if engine is not None else _default_engine()
         self.scopes = Scopes(self._engine.settle)
         self.work: dict[int, Classified] = {}
+        self.blocks: tuple[LabelledBlock, ...] = ()
 
     @property
     def partial(self) -> tuple[str, ...]:
         """What was not counted; empty if everything was."""
         return tuple(self._engine.reasons)
+
+    @property
+    def regions(self) -> Sequence[Region]:
+        """Where code was mapped."""
+        return self._engine.regions()
+
+    @property
+    def thread_names(self) -> dict[str, str]:
+        """Names of threads by their numbers."""
+        return {str(thread.tid): f"{thread.tid} {thread.name}".strip() for thread in self._engine.threads()}
 
     def __enter__(self) -> Self:
         self._engine.open()
@@ -65,7 +80,8 @@ class Counting:
         finally:
             self._engine.stop()
         parts: dict[int, list[Classified]] = {}
-        for block in self._engine.read():
+        self.blocks = tuple(self._engine.read())
+        for block in self.blocks:
             seen = Block(Scope(), ISA, block.address, block.code, block.runs, block.active)
             parts.setdefault(block.label, []).append(classify_block(seen))
         self.work = {label: Classified.total(each) for label, each in parts.items()}

@@ -42,6 +42,7 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     layer: str = ""
     op: str = ""
     function: str = ""
+    span: str = ""
 
 
 class Unknown(msgspec.Struct, frozen=True):

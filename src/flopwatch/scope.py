@@ -17,6 +17,7 @@ class Scope:
     layer: str = ""
     op: str = ""
     function: str = ""
+    span: str = ""
 
 
 Settle = Callable[[int], None]

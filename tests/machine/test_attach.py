@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from flopwatch.counters import CommandResult
-from flopwatch.counters.instrumented import COUNTER, attaching
+from flopwatch.counters.instrumented import COUNTER, attaching, stopping
 from flopwatch.errors import CannotMeasureError, UsageError
 from flopwatch.flops import Operation, classify_block
 from flopwatch.measuring import measure_process
@@ -366,3 +367,62 @@ def test_a_process_that_is_gone() -> None:
         while process.poll() is None:
             pass
         attached(process.pid, lambda: None)
+
+
+# ---- states in which a process may be ----
+
+
+def test_a_process_that_is_stopped(program: str) -> None:
+    with serving([program]) as served:
+        served.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+
+        def during() -> None:
+            assert Path(f"/proc/{served.pid}/stat").read_text().split(") ")[1][0] == "T"
+            served.process.send_signal(signal.SIGCONT)
+            served.ask("work 2")
+
+        assert counted(attached(served.pid, during)) == units(2)
+        assert served.end() == "interrupted 0, early 0"
+
+
+def test_a_flopwatch_that_is_killed_leaves_a_program_that_can_be_counted(program: str) -> None:
+    with serving([program]) as served:
+        host = "import sys; from flopwatch.counters.instrumented import attaching; "
+        host += "attaching.run(int(sys.argv[1]), lambda: print('ready', flush=True) or sys.stdin.read())"
+        with serving([sys.executable, "-c", host, str(served.pid)]) as killed:
+            killed.process.kill()
+            killed.process.wait()
+        served.ask("work 1")
+        assert counted(attached(served.pid, lambda: served.ask("work 3"))) == units(3)
+        served.end()
+
+
+def test_a_sandbox_is_refused(program: str) -> None:
+    filtered = (
+        "import ctypes, os, sys; libc = ctypes.CDLL(None); libc.prctl(38, 1, 0, 0, 0);"
+        "code = ctypes.create_string_buffer(bytes.fromhex('060000000000ff7f'));"
+        "program = (ctypes.c_uint64 * 2)(1, ctypes.addressof(code));"
+        "assert libc.prctl(22, 2, ctypes.byref(program)) == 0; os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    with serving([sys.executable, "-c", filtered, program]) as served:
+        with pytest.raises(CannotMeasureError, match="sandbox"):
+            attached(served.pid, lambda: None)
+        served.end()
+
+
+def test_a_thread_that_cannot_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parent in vfork sleeps until its child has gone on."""
+    source = tmp_path / "vforking.c"
+    source.write_text(
+        '#include <stdio.h>\n#include <unistd.h>\nint main() { puts("ready"); fflush(stdout); if (!vfork()) { char c; read(0, &c, 1);'
+        ' _exit(0); } puts("on"); return 0; }\n'
+    )
+    subprocess.run(["gcc", "-o", tmp_path / "vforking", source], check=True)
+    monkeypatch.setattr(stopping, "PATIENCE", 0.5)
+    with serving([str(tmp_path / "vforking")]) as served:
+        time.sleep(0.1)
+        with pytest.raises(CannotMeasureError, match="could not be stopped"):
+            attached(served.pid, lambda: None)
+        assert served.ask("x") == "on"
+        assert served.process.wait(20) == 0

@@ -180,9 +180,13 @@ def load(caller: Caller, path: Path) -> Engine:
     return Engine(caller, what, base, scratch)
 
 
-def unload_scratch(caller: Caller, engine: Engine) -> None:
-    """Give back the memory of our calls."""
-    caller.system_call(MUNMAP, engine.answer, SCRATCH)
+@contextmanager
+def engine_in(tid: int, memory: Memory, place: Path) -> Iterator[Engine]:
+    """The engine in a process, whose stopped thread `tid` makes the calls; `place` holds its file as the program can read it."""
+    with borrow(tid, memory) as caller:
+        engine = load(caller, (place / "engine.so").resolve())
+        yield engine
+        caller.system_call(MUNMAP, engine.answer, SCRATCH)
 
 
 def _room(caller: Caller, size: int) -> int:

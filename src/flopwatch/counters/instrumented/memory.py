@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -143,3 +145,13 @@ class Memory:
             if fits and self.read(mapping.start, len(code)) == code:
                 return mapping.start - text.address
         return None
+
+
+@contextmanager
+def opened(pid: int) -> Iterator[Memory]:
+    """The memory of a process for the time of a block."""
+    memory = Memory(pid)
+    try:
+        yield memory
+    finally:
+        memory.close()

@@ -43,18 +43,18 @@ class StoppedProcess:
         self.registers: dict[int, Registers] = {}
         self._seized: set[int] = set()
 
-    def stop(self, patience: float = PATIENCE) -> None:
+    def stop(self) -> None:
         """Stop every thread, those that are born meanwhile too. Raises Gone, CannotMeasureError."""
         self.tids, self.late = [], set()
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + PATIENCE
         ended: set[int] = set()
         while new := [tid for tid in self._living() if tid not in {*self.tids, *self.late, *ended}]:
-            asked = [tid for tid in new if self._ask(tid)]
+            asked = [tid for tid in new if self._can_wake(tid, deadline) and self._ask(tid)]
             for tid in asked:
                 if self._wait(tid, deadline):
                     self.tids.append(tid)
             ended.update(tid for tid in new if tid not in {*self.tids, *self.late})
-        if not self.tids:
+        if not self.tids and not self.late:
             raise Gone
         self.registers = {tid: self._restartable(tid) for tid in self.tids}
 
@@ -79,6 +79,15 @@ class StoppedProcess:
         except (FileNotFoundError, ProcessLookupError) as error:
             raise Gone from error
         return sorted(found)
+
+    def _can_wake(self, tid: int, deadline: float) -> bool:
+        """Once traced, a thread that does not stop could not be let go; a parent in vfork is one."""
+        while status(self.pid, tid).get("State", "")[:1] == "D":
+            if time.monotonic() > deadline:
+                self.late.add(tid)
+                return False
+            time.sleep(0.001)
+        return True
 
     def _ask(self, tid: int) -> bool:
         try:
@@ -163,11 +172,11 @@ def wait(tid: int, deadline: float) -> int | None:
 
 
 @contextmanager
-def stopped(pid: int, patience: float = PATIENCE) -> Iterator[StoppedProcess]:
+def stopped(pid: int) -> Iterator[StoppedProcess]:
     """All threads of a process stopped for the time of a block. Raises Gone if it has ended, CannotMeasureError."""
     process = StoppedProcess(pid)
     try:
-        process.stop(patience)
+        process.stop()
         yield process
     finally:
         process.detach()
@@ -185,4 +194,9 @@ def status(pid: int, tid: int | None = None) -> dict[str, str]:
 
 def has_ended(pid: int, tid: int | None = None) -> bool:
     """Whether a process or one of its threads has ended, whether or not its parent has noticed."""
-    return status(pid, tid).get("State", "X")[:1] in "ZX"
+    if tid is not None:
+        return status(pid, tid).get("State", "X")[:1] in "ZX"
+    try:
+        return all(has_ended(pid, int(name)) for name in os.listdir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return True
