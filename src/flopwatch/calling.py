@@ -105,7 +105,14 @@ class Count:
     def _made(self, counting: Counting) -> Record:
         symbols = Symbols(counting.regions, read_jit_map(os.getpid(), self._since))
         blocks = (
-            Block(_with_thread(counting.scopes.scope(each.label), each.thread), "x86_64", each.address, each.code, each.runs, each.active)
+            Block(
+                _with_thread(counting.scopes.scope(each.label), each.thread),
+                "x86_64",
+                each.address,
+                each.code,
+                each.runs,
+                each.active,
+            )
             for each in counting.blocks
         )
         folded = fold(blocks, symbols.resolve, threads=counting.thread_names)
@@ -192,15 +199,13 @@ def _with_thread(scope: Scope, thread: str) -> Scope:
 def _hooks(model: object, counting: Counting) -> AbstractContextManager[Any]:
     if model is None:
         return nullcontext()
-    for framework, kind in (("torch", "torch.nn.Module"), ("chainer", "chainer.Link")):
-        loaded = sys.modules.get(framework)
-        base = getattr(loaded, "Link", None) if framework == "chainer" else getattr(getattr(loaded, "nn", None), "Module", None)
-        if base is not None and isinstance(model, base):
-            hooks = import_module(f"flopwatch.frameworks.{framework}")
-            made: AbstractContextManager[Any] = (
-                hooks.TorchHooks(model, counting.scopes) if framework == "torch" else hooks.ChainerHooks(counting.scopes, model)
-            )
-            return made
+    torch, chainer = sys.modules.get("torch"), sys.modules.get("chainer")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        made: AbstractContextManager[Any] = import_module("flopwatch.frameworks.torch").TorchHooks(model, counting.scopes)
+        return made
+    if chainer is not None and isinstance(model, chainer.Link):
+        made = import_module("flopwatch.frameworks.chainer").ChainerHooks(counting.scopes, model)
+        return made
     raise UsageError(
         "This model's layers cannot be told apart.",
         seen=f"It is a {type(model).__module__}.{type(model).__qualname__}.",

@@ -50,7 +50,7 @@ def run(pid: int, wait: Callable[[], bool]) -> CommandResult:
             if begun:
                 with _undisturbed():
                     reasons += leaving.end_all(pid, place)
-        found, hidden = commands.read(place)
+        found, hidden, _ = commands.read(place)
     return CommandResult(0, 0, tuple(_by_exec(image, pid) for image in found), hidden, tuple(reasons), interrupted)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -141,12 +142,11 @@ class Engine:
         table_of_blocks = ledger.Blocks(view)
         found = []
         for (label, slot), of_key in runs.items():
-            masks = lanes.get((label, slot), {})
+            masks = Counter(lanes.get((label, slot), {}))  # a lane that was never on has no entry
             for index, n in of_key.items():
-                block = table_of_blocks.event(index, n, Scope(), lambda i, masks=masks: masks.get(i, 0))
-                found.append(
-                    LabelledBlock(label, str(slots[slot].tid), block.address, block.code, n, block.active)
-                )
+                block = table_of_blocks.event(index, n, Scope(), masks.__getitem__)
+                thread = str(slots[slot].tid)
+                found.append(LabelledBlock(label, thread, block.address, block.code, n, block.active))
         self._blocks = tuple(found)
         self._regions = ledger.regions(view, head)
         self.reasons += ledger.notes(view, head)[self._notes :]

@@ -67,7 +67,26 @@ def header(view: View) -> Header:
     if len(view) < HEADER.size:
         raise ValueError("too short for a ledger")
     fields = HEADER.unpack_from(view, 0)
-    magic, version, state, pid, parent, how, exit_code, blocks, _, regions, threads, lanes, notes, _, overflow, imports, lost, hidden = fields[:18]
+    (
+        magic,
+        version,
+        state,
+        pid,
+        parent,
+        how,
+        exit_code,
+        blocks,
+        _,
+        regions,
+        threads,
+        lanes,
+        notes,
+        _,
+        overflow,
+        imports,
+        lost,
+        hidden,
+    ) = fields[:18]
     if magic != b"FLOPWTCH" or version != 1:
         raise ValueError(f"not a ledger of version 1: {magic!r}, {version}")
     command, executing = fields[18:]
@@ -126,7 +145,7 @@ class Blocks:
         fields = BLOCK.unpack_from(self._view, BLOCKS + BLOCK.size * index)
         address, at, length, masked, first = fields[:5]
         code = bytes(self._view[CODE + at : CODE + at + length])
-        active = ()
+        active: tuple[tuple[int, int], ...] = ()
         if masked:
             active = tuple((offset, lanes(first + i)) for i, offset in enumerate(masked_offsets(code)))
         return Block(scope, "x86_64", address, code, runs, active)

@@ -13,7 +13,7 @@ from flopwatch.flops.filter import is_watched, opcode_filter, opcode_place
 def masked_offsets(code: bytes) -> tuple[int, ...]:
     """Byte offsets of the masked instructions that the opcode filter watches."""
     bitmap = opcode_filter()
-    found = []
+    found: list[int] = []
     for instruction in Decoder(64, code):
         if instruction.op_mask == Register.NONE:
             continue

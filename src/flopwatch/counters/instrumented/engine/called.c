@@ -50,7 +50,7 @@ static void capture(int signal, void *info, void *uc)
   u64 *rip = (u64 *)((u8 *)uc + 168);
   Context *c = current_or_null();
   (void)signal, (void)info;
-  if ((c && !c->native) || in_engine(*rip) || in_cache(*rip))
+  if ((c && (!c->native || c->importing)) || in_engine(*rip) || in_cache(*rip))
     return;
   if (!c && !(c = start(HOW_ATTACH)))
     return;
@@ -74,7 +74,7 @@ static int free_signal(void)
 static int is_followed(u32 tid)
 {
   for (u32 i = 0; i < context_count; i++)
-    if (contexts[i] && contexts[i]->tid == tid && contexts[i]->alive && !contexts[i]->native)
+    if (contexts[i] && contexts[i]->tid == tid && contexts[i]->alive && (!contexts[i]->native || contexts[i]->importing))
       return 1;
   return 0;
 }

@@ -127,6 +127,7 @@ typedef struct Context {
   u32 pending_count;
   u32 masked __attribute__((aligned(C_MASKED))); /* signals are blocked until the engine leaves */
   u8 pending[MAX_PENDING][128];
+  volatile u32 importing; /* it runs outside, but comes back by itself */
   u64 paused_at;         /* cycles, when a native import began */
   void *actions;         /* of the thread's process, NULL: the common table */
   u64 *last;             /* counts at the last settlement, blocks then lanes */

@@ -89,6 +89,7 @@ void engine_import(Context *c)
   c->resume = *top;
   *top = (u64)resume_import;
   c->paused_at = cycles();
+  c->importing = 1;
   c->native = 1;
   c->next = import_function;
 }
@@ -122,7 +123,7 @@ void engine_resume(Context *c)
     ledger_fork(c);
     context_attach_slot(c, HOW_FORK);
   }
-  c->native = 0;
+  c->native = c->importing = 0;
   ledger->imports++;
   if (cycles() - c->paused_at > SLOW) {
     regions_check();

@@ -20,6 +20,7 @@ typedef struct Action {
 #define SIG_SETMASK 2
 #define UC_RIP 168
 #define UC_RSP 160
+#define UC_ERROR 192 /* of a page fault, as the processor gives it */
 #define UC_MASK 296
 
 static Action common[65];
@@ -192,7 +193,7 @@ void engine_signal(int signal, void *info, void *uc_)
   u8 *uc = uc_;
   u64 *rip = (u64 *)(uc + UC_RIP);
   Context *c = current_or_null();
-  if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && rewrites_code(c, rip, ((u64 *)info)[2]))
+  if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && (*(u64 *)(uc + UC_ERROR) & 2 /* to write */) && rewrites_code(c, rip, ((u64 *)info)[2]))
     return;
   Action *actions = actions_of(c), a = actions[signal];
   if (signal == SIGSEGV && !is_function(a.handler)) { /* what would have happened */
