@@ -31,6 +31,8 @@ void engine_dispatch(Context *c)
 {
   Exit *e = (Exit *)c->exit;
   u64 pc = e ? e->target : c->target;
+  if (UNLIKELY(c->alt_entered))
+    altstack_remind(c);
   if (UNLIKELY(in_engine(pc))) {
     call_own_function(c, pc);
   } else if (UNLIKELY(e && e->patch == LEAVE)) {

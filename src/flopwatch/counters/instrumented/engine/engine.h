@@ -11,6 +11,7 @@
  *   syscalls.c   what must be seen of the program's system calls
  *   signals.c    handlers run translated too
  *   cuts.c       blocks that a signal leaves in the middle
+ *   altstack.c   and on which stack
  *   threads.c    one context for each thread
  *   ledger.c     the shared file
  *   dispatch.c   what happens between translated blocks
@@ -129,6 +130,8 @@ typedef struct Context {
   u8 pending[MAX_PENDING][128];
   volatile u32 importing; /* it runs outside, but comes back by itself */
   u64 paused_at;         /* cycles, when a native import began */
+  u64 alt_start, alt_bytes; /* the alternate stack of signal handlers */
+  u32 alt_entered;       /* a handler runs on it, or was left by a jump */
   void *actions;         /* of the thread's process, NULL: the common table */
   u64 *last;             /* counts at the last settlement, blocks then lanes */
   void *own_actions;     /* room for the table of a process that shares memory but no handlers */
@@ -342,6 +345,13 @@ typedef struct Cut {
 
 Cut cut(Context *c, u64 code, u64 pc); /* a block was left before `pc`: count only its beginning */
 void cut_undo(Cut made);                /* it goes on after all */
+
+/* ---- altstack.c ---- */
+
+void altstack_take(Context *c);
+long altstack_change(Context *c, const void *new, void *old, u64 rsp);
+u32 altstack_enter(Context *c, u64 frame);
+void altstack_remind(Context *c);
 
 /* ---- ledger.c ---- */
 

@@ -237,8 +237,10 @@ void engine_signal(int signal, void *info, void *uc_)
   } else {
     shown = inside;
   }
+  u32 entered = altstack_enter(c, (u64)uc);
   run_nested(c, a.handler, signal, info, uc);
   set_mask(~0ul);
+  c->alt_entered = entered; /* the kernel remembers it when it takes the frame away */
   send_again(c); /* what came while the handler ended */
   if (*rip == shown && in_cache(inside)) {
     cut_undo(made);
