@@ -198,6 +198,7 @@ typedef struct Region {
 } Region;
 
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
+void regions_unguard(void);
 void region_step(u64 address); /* code changes itself there */
 int region_written(u64 address); /* a write faulted: was it our protection, so that it need only be done again? */
 void region_protect(u64 start, u64 end);
@@ -332,6 +333,9 @@ extern volatile u32 stopping;
 
 void signals_open(void);
 void signals_close(void);
+void signals_guard(void);
+void signals_watch(void);
+void signals_unwatch(void);
 int signals_apart(Context *parent, Context *child); /* what the child does with its handlers is its own affair */
 long signal_action(Context *c, int signal, const void *act, void *old, u64 size);
 void deliver_pending(Context *c);
