@@ -36,6 +36,14 @@ void altstack_take(Context *c)
   arm(c);
 }
 
+/* The calling thread goes on natively, with the stack as the program set it. */
+void altstack_give_back(Context *c)
+{
+  Stack wanted = {c->alt_start, c->alt_bytes ? 0 : SS_DISABLE, 0, c->alt_bytes};
+  SYS(SIGALTSTACK, &wanted, NULL);
+  c->alt_start = c->alt_bytes = 0;
+}
+
 long altstack_change(Context *c, const void *new_, void *old_, u64 rsp)
 {
   u64 start = c->alt_start, bytes = c->alt_bytes;

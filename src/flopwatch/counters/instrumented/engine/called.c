@@ -46,6 +46,7 @@ int engine_begin(void)
     return -12;
   if (!c->last && !(c->last = room(COUNTERS_BYTES + LANES_BYTES)))
     return -12;
+  altstack_take(c);
   c->native = 0;
   ledger_threads()[c->slot].state = THREAD_RUNNING;
   if (!signals_taken)

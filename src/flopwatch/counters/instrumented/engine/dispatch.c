@@ -2,8 +2,9 @@
 #include "engine.h"
 
 /* Leaves the translation for good: the thread goes on natively at `pc`. */
-static void leave(Context *c, u64 pc)
+void leave(Context *c, u64 pc)
 {
+  altstack_give_back(c);
   c->native = 1;
   c->next = pc;
 }

@@ -300,6 +300,7 @@ void flopwatch_end(void);
 void restorer(void);
 long run_nested(Context *c, u64 handler, long signal, void *info, void *context_of_signal);
 void engine_dispatch(Context *c);
+void leave(Context *c, u64 pc); /* the translation, for good */
 void engine_syscall(Context *c);
 void engine_cpuid(Context *c);
 void engine_check(Context *c);
@@ -353,6 +354,7 @@ void cut_undo(Cut made);                /* it goes on after all */
 /* ---- altstack.c ---- */
 
 void altstack_take(Context *c);
+void altstack_give_back(Context *c);
 long altstack_change(Context *c, const void *new, void *old, u64 rsp);
 u32 altstack_enter(Context *c, u64 frame);
 void altstack_remind(Context *c);

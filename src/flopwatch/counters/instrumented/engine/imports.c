@@ -130,6 +130,7 @@ void engine_resume(Context *c)
   if (cycles() - c->paused_at > SLOW) {
     regions_check();
     signals_open();
+    altstack_take(c);
     follow_new_threads();
   }
   engine_dispatch(c);

@@ -173,7 +173,6 @@ void engine_syscall(Context *c)
   if (UNLIKELY(stopping) && c->next == p->resume) {
     /* leave natively, at the system call itself */
     ledger_threads()[c->slot].state = THREAD_LEFT;
-    c->native = 1;
-    c->next = p->pc - 2;
+    leave(c, p->pc - 2);
   }
 }
