@@ -7,6 +7,8 @@
  *   cache.c      where translated blocks live, how they are found, linked and dropped
  *   regions.c    which code is mapped where
  *   translate.c  a basic block -> its translation
+ *   counting.c   its counters
+ *   instructions.c  its instructions
  *   gates.c      the borders between translated code, the engine and native code (assembly)
  *   syscalls.c   what must be seen of the program's system calls
  *   signals.c    handlers run translated too
@@ -273,6 +275,19 @@ u8 *emit_jump_linkable(int opcode); /* jmp (0xE9) or jcc (0x80..0x8F); returns t
 void emit_align(void);
 void emit_lookup(void);
 void emit_common(void);             /* the shared pieces: lookup of indirect branches, unblocking, clone */
+
+/* ---- counting.c ---- */
+
+int is_interesting(const Instruction *i);
+u8 *emit_count(u32 slot, const Instruction *list, int n); /* the block's run; returns where the count has been made */
+void emit_active_lanes(const Instruction *i, u32 slot);
+
+/* ---- instructions.c ---- */
+
+void emit_plain(const Instruction *i, const u8 *code);
+u64 emit_end(const Instruction *i, const u8 *code); /* of a block; returns where it falls through to, or 0 */
+void emit_exit(u64 target);
+Pause *emit_pause(u32 gate, u64 pc);
 
 /* ---- translate.c ---- */
 
