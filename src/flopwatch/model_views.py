@@ -24,13 +24,15 @@ def sheet(measured: MeasuredModel, by: str = "layer", *, depth: int | None = Non
     """
     record = measured.record
     total = _flop(measured, record.tally)
-    title = f"{measured.name}: {total:,} FLOP measured, {measured.params:,} parameters"
+    op = sum(record.op().values())
+    integers = f", {op:,} integer OP" if op else ""
+    title = f"{measured.name}: {total:,} FLOP{integers} measured, {measured.params:,} parameters"
     stages = [stage for stage in ("forward", "backward", "optimizer") if _stage(measured, stage)]
     staged = len(stages) > 1 and by != "function"
     rows = _layer_rows(measured, depth) if by == "layer" else _axis_rows(measured, by)
     order = sort or ("order" if by == "layer" else "flop")
     rows = sorted(rows, key=_order(order))
-    empty = [row for row in rows if not row["measured_flop"] and not row["params"]]
+    empty = [row for row in rows if not (row["measured_flop"] or row["op"] or row["params"])]
     shown = [row for row in rows if row not in empty]
     # A terminal has room for the stages or for what a layer is, beside its name.
     described = by == "layer" and not staged
@@ -39,7 +41,8 @@ def sheet(measured: MeasuredModel, by: str = "layer", *, depth: int | None = Non
         columns += [Column("kind"), Column("params", "count")]
     columns += [Column(stage, "count", "FLOP") for stage in stages] if staged else [Column("measured", "count", "FLOP")]
     if not staged:
-        columns.append(Column("share", "share"))
+        # Of FLOP alone, and so no measure of a layer that works in integers, too.
+        columns.append(Column("integer OP", "count") if op else Column("share", "share"))
     found: list[tuple[Value, ...]] = []
     for row in shown:
         values: list[Value] = [row["name"]]
@@ -48,11 +51,15 @@ def sheet(measured: MeasuredModel, by: str = "layer", *, depth: int | None = Non
         if staged:
             values += [row["stages"].get(stage, 0) for stage in stages]
         else:
-            values += [row["measured_flop"], row["measured_flop"] / total if total else None]
+            share = row["measured_flop"] / total if total else None
+            values += [row["measured_flop"], sum(row["op"].values()) if op else share]
         found.append(tuple(values))
-    notes = [f"rows sum to the total: {sum(row['measured_flop'] for row in rows):,} FLOP"]
+    summed = f"{sum(row['measured_flop'] for row in rows):,} FLOP"
+    if op:
+        summed += f", {sum(sum(row['op'].values()) for row in rows):,} integer OP"
+    notes = [f"rows sum to the total: {summed}"]
     if empty:
-        notes.append(f"not shown, since without parameters and FLOP of their own: {len(empty)} of {len(rows)}")
+        notes.append(f"not shown, since without parameters and operations of their own: {len(empty)} of {len(rows)}")
     return Sheet(title, tuple(columns), tuple(found), (*notes, *remarks(record)))
 
 

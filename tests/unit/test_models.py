@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 
@@ -133,6 +134,22 @@ def test_the_table_fits_eighty_columns(file):
         reports.find("table").render(model_views.sheet(measured, by, sort="flop"), text)
         assert max(map(len, text.getvalue().splitlines()[2:6])) <= 80
     assert "rows sum to the total: 170 FLOP" in text.getvalue()
+
+
+def test_integer_work_is_shown(file):
+    class Integers(FakeEngine):
+        def read(self):
+            # vpdpbusd zmm0, zmm1, zmm2: 64 products of bytes
+            return [dataclasses.replace(block, code=bytes.fromhex("62f2754850c2")) for block in self.blocks]
+
+    measured = models.measure_model(Request(f"{file}:net"), engine=Integers())
+    sheet = model_views.sheet(measured)
+    per_unit = 2 * 64
+    assert sheet.columns[-1].name == "integer OP"
+    assert {row[0]: row[-1] for row in sheet.rows if row[-1]} == {
+        name: per_unit * amount for name, amount in LAYERS.items()
+    }
+    assert f"0 FLOP, {per_unit * 15:,} integer OP" in sheet.notes[0]
 
 
 def test_a_model_that_raises_while_it_runs(file):
