@@ -6,8 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flopwatch.api import Count, Measured, MeasuredModel, Record, count, load, measure, measure_command
-    from flopwatch.api import measure_model, measure_process, save
+    from flopwatch.api import (
+        Count,
+        Measured,
+        MeasuredModel,
+        Record,
+        count,
+        load,
+        measure,
+        measure_command,
+        measure_model,
+        measure_process,
+        save,
+    )
 
 __version__ = "0.1.0"
 __all__ = [

@@ -201,7 +201,9 @@ def _hooks(model: object, counting: Counting) -> AbstractContextManager[Any]:
         return nullcontext()
     torch, chainer = sys.modules.get("torch"), sys.modules.get("chainer")
     if torch is not None and isinstance(model, torch.nn.Module):
-        made: AbstractContextManager[Any] = import_module("flopwatch.frameworks.torch").TorchHooks(model, counting.scopes)
+        made: AbstractContextManager[Any] = import_module("flopwatch.frameworks.torch").TorchHooks(
+            model, counting.scopes
+        )
         return made
     if chainer is not None and isinstance(model, chainer.Link):
         made = import_module("flopwatch.frameworks.chainer").ChainerHooks(counting.scopes, model)
