@@ -11,6 +11,7 @@ typedef struct Action {
   u64 handler, flags, restorer, mask;
 } Action;
 
+#define SIGBUS 7
 #define SIGSEGV 11
 #define BLOCK_BYTES (128 * 15) /* a block is at most as long */
 #define SA_SIGINFO 4u
@@ -43,6 +44,9 @@ int signals_apart(Context *parent, Context *child)
 
 static int is_function(u64 handler) { return handler > 1; }
 
+/* Guards of writable code (regions.c) and a disk that is full behind the ledger are met as signals. */
+static int is_needed(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
+
 static long set_action(int signal, const Action *act, Action *old) { return SYS(13, signal, act, old, 8); }
 
 long signal_action(Context *c, int signal, const void *act_, void *old_, u64 size)
@@ -57,7 +61,7 @@ long signal_action(Context *c, int signal, const void *act_, void *old_, u64 siz
   if (act) {
     Action wanted = *act;
     ours = wanted;
-    if (is_function(wanted.handler) || (signal == SIGSEGV && !wanted.handler)) {
+    if (is_function(wanted.handler) || (is_needed(signal) && !wanted.handler)) {
       ours.handler = (u64)engine_signal;
       ours.flags = (wanted.flags & ~(u64)SA_RESETHAND) | SA_RESTORER | SA_SIGINFO; /* one that is kept must find a handler again */
       ours.mask = ~0ul;
@@ -78,14 +82,10 @@ long signal_action(Context *c, int signal, const void *act_, void *old_, u64 siz
 /* Handlers that were installed before the engine came are wrapped where they stand. */
 void signals_open(void)
 {
-  Action segv;
-  if (set_action(SIGSEGV, NULL, &segv) == 0 && segv.handler == 0)
-    signal_action(NULL, SIGSEGV, &segv, NULL, 8); /* guards writable code, see regions.c */
   for (int s = 1; s <= 64; s++) {
     Action a;
-    if (set_action(s, NULL, &a) < 0 || !is_function(a.handler) || a.handler == (u64)engine_signal)
-      continue;
-    signal_action(NULL, s, &a, NULL, 8);
+    if (set_action(s, NULL, &a) == 0 && a.handler != (u64)engine_signal && (is_function(a.handler) || (is_needed(s) && !a.handler)))
+      signal_action(NULL, s, &a, NULL, 8);
   }
   signals_taken = 1;
 }
@@ -155,7 +155,7 @@ static void begin_handler(Action *actions, int signal, const u8 *uc)
   Action a = actions[signal];
   if (a.flags & SA_RESETHAND) {
     actions[signal].handler = 0; /* here, since the kernel must find ours again for a signal that is kept */
-    if (signal != SIGSEGV) {
+    if (!is_needed(signal)) {
       Action plain = {0, SA_RESTORER, (u64)restorer, 0};
       set_action(signal, &plain, NULL);
     }
@@ -195,8 +195,10 @@ void engine_signal(int signal, void *info, void *uc_)
   Context *c = current_or_null();
   if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && (*(u64 *)(uc + UC_ERROR) & 2 /* to write */) && rewrites_code(c, rip, ((u64 *)info)[2]))
     return;
+  if (signal == SIGBUS && ((int *)info)[2] == 2 /* nothing behind the address */ && ledger_full(((u64 *)info)[2]))
+    return;
   Action *actions = actions_of(c), a = actions[signal];
-  if (signal == SIGSEGV && !is_function(a.handler)) { /* what would have happened */
+  if (is_needed(signal) && !is_function(a.handler)) { /* what would have happened */
     if (c && !c->native && in_cache(*rip) && is_fault(signal, info))
       cut(c, *rip, application_pc(*rip));
     Action plain = {0, SA_RESTORER, (u64)restorer, 0};
