@@ -11,6 +11,7 @@ typedef struct Action {
   u64 handler, flags, restorer, mask;
 } Action;
 
+#define SIGBUS 7
 #define SIGSEGV 11
 #define BLOCK_BYTES (128 * 15) /* a block is at most as long */
 #define SA_SIGINFO 4u
@@ -112,9 +113,8 @@ void signals_open(void)
 {
   for (int s = 1; s <= 64; s++) {
     Action a;
-    if (set_action(s, NULL, &a) < 0 || !is_function(a.handler) || a.handler == (u64)engine_signal)
-      continue;
-    signal_action(NULL, s, &a, NULL, 8);
+    if (set_action(s, NULL, &a) == 0 && a.handler != (u64)engine_signal && is_function(a.handler))
+      signal_action(NULL, s, &a, NULL, 8);
   }
   signals_watch();
   signals_taken = 1;
@@ -185,7 +185,7 @@ static void begin_handler(Action *actions, int signal, const u8 *uc)
   Action a = actions[signal];
   if (a.flags & SA_RESETHAND) {
     actions[signal].handler = 0; /* here, since the kernel must find ours again for a signal that is kept */
-    if (signal != SIGSEGV) {
+    if (!is_needed(signal)) {
       Action plain = {0, SA_RESTORER, (u64)restorer, 0};
       set_action(signal, &plain, NULL);
     }
@@ -224,6 +224,8 @@ void engine_signal(int signal, void *info, void *uc_)
   u64 *rip = (u64 *)(uc + UC_RIP);
   Context *c = current_or_null();
   if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && (*(u64 *)(uc + UC_ERROR) & 2 /* to write */) && rewrites_code(c, rip, ((u64 *)info)[2]))
+    return;
+  if (signal == SIGBUS && ((int *)info)[2] == 2 /* nothing behind the address */ && ledger_full(((u64 *)info)[2]))
     return;
   Action *actions = actions_of(c), a = actions[signal];
   if (!is_function(a.handler) && (signal == 4 || signal == 7 || signal == 8 || signal == SIGSEGV)) { /* what would have happened */
