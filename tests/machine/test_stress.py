@@ -21,15 +21,19 @@ PROGRAMS = {
     "faults": "1010 2500",
     "code": "12802200 2248500 999000",
     "children": "20 10 5 1 1",
+    "throws": "55 10",
+    "alternate": "1 20000 3 0 65536",
 }
 
 
 def build(name: str, folder: Path) -> Path:
-    if shutil.which("gcc") is None:
-        pytest.skip("needs gcc")
+    source = next(SOURCES.glob(f"{name}.c*"))
+    compiler, *own = ("gcc",) if source.suffix == ".c" else ("g++", "-fnon-call-exceptions")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
     program = folder / name
-    flags = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
-    subprocess.run(["gcc", *flags, SOURCES / f"{name}.c", "-o", program], check=True)
+    flags = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread", *own)
+    subprocess.run([compiler, *flags, source, "-o", program], check=True)
     return program
 
 

@@ -170,13 +170,10 @@ API void flopwatch_detach(void)
 {
   stopping = 1;
   lookups_forget();
-  Region *r = ledger_regions();
   if (cache_left() > 64 * ledger->translated)
     for (u32 i = 0; i < ledger->regions; i++)
       translations_drop(i, 0, ~0ul);
-  for (u32 i = 0; i < ledger->regions; i++)
-    if (!r[i].dropped && r[i].writable == GUARD_PROTECT)
-      SYS(10 /* mprotect */, r[i].start, r[i].end - r[i].start, 7);
+  regions_unguard();
   signals_close();
   if (ledger->state == STATE_RUNNING)
     ledger->state = STATE_STOPPED;

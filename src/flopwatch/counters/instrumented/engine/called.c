@@ -11,6 +11,7 @@ typedef struct LogEntry {
 static LogEntry *log_start;
 static u64 log_count;
 static int capturing;
+static u32 away; /* since nothing was followed, code may have come and gone */
 
 static void *room(size_t bytes)
 {
@@ -27,16 +28,25 @@ API int flopwatch_open(const u8 *filter)
   return log_start && ledger_open(NULL, HOW_CALLED) && cache_open() ? 0 : -12;
 }
 
+static void come_back(void)
+{
+  stopping = 0;
+  if (away)
+    regions_check();
+  away = 0;
+}
+
 int engine_begin(void)
 {
   Context *c = current_or_null();
-  stopping = 0;
+  come_back();
   if (c && !c->native)
     return -16; /* is followed already */
   if (!c && !(c = start(HOW_CALLED)))
     return -12;
   if (!c->last && !(c->last = room(COUNTERS_BYTES + LANES_BYTES)))
     return -12;
+  altstack_take(c);
   c->native = 0;
   ledger_threads()[c->slot].state = THREAD_RUNNING;
   if (!signals_taken)
@@ -102,7 +112,7 @@ int follow_thread(u32 tid)
 
 API int flopwatch_follow(u32 tid)
 {
-  stopping = 0;
+  come_back();
   return follow_thread(tid);
 }
 
@@ -111,7 +121,11 @@ API void flopwatch_stop(void)
 {
   stopping = 1;
   lookups_forget();
+  lock_cache();
+  regions_unguard();
+  unlock_cache();
   signals_close();
+  away = 1;
 }
 
 static void settle(Context *c, u32 label, const u64 *now, u64 *last, u64 n, u64 base)

@@ -2,8 +2,9 @@
 #include "engine.h"
 
 /* Leaves the translation for good: the thread goes on natively at `pc`. */
-static void leave(Context *c, u64 pc)
+void leave(Context *c, u64 pc)
 {
+  altstack_give_back(c);
   c->native = 1;
   c->next = pc;
 }
@@ -31,6 +32,8 @@ void engine_dispatch(Context *c)
 {
   Exit *e = (Exit *)c->exit;
   u64 pc = e ? e->target : c->target;
+  if (UNLIKELY(c->alt_entered))
+    altstack_remind(c);
   if (UNLIKELY(in_engine(pc))) {
     call_own_function(c, pc);
   } else if (UNLIKELY(e && e->patch == LEAVE)) {

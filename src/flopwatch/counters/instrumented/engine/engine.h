@@ -7,10 +7,13 @@
  *   cache.c      where translated blocks live, how they are found, linked and dropped
  *   regions.c    which code is mapped where
  *   translate.c  a basic block -> its translation
+ *   counting.c   its counters
+ *   instructions.c  its instructions
  *   gates.c      the borders between translated code, the engine and native code (assembly)
  *   syscalls.c   what must be seen of the program's system calls
  *   signals.c    handlers run translated too
  *   cuts.c       blocks that a signal leaves in the middle
+ *   altstack.c   and on which stack
  *   threads.c    one context for each thread
  *   ledger.c     the shared file
  *   dispatch.c   what happens between translated blocks
@@ -129,6 +132,8 @@ typedef struct Context {
   u8 pending[MAX_PENDING][128];
   volatile u32 importing; /* it runs outside, but comes back by itself */
   u64 paused_at;         /* cycles, when a native import began */
+  u64 alt_start, alt_bytes; /* the alternate stack of signal handlers */
+  u32 alt_entered;       /* a handler runs on it, or was left by a jump */
   void *actions;         /* of the thread's process, NULL: the common table */
   u64 *last;             /* counts at the last settlement, blocks then lanes */
   void *own_actions;     /* room for the table of a process that shares memory but no handlers */
@@ -195,6 +200,7 @@ typedef struct Region {
 } Region;
 
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
+void regions_unguard(void);
 void region_step(u64 address); /* code changes itself there */
 int region_written(u64 address); /* a write faulted: was it our protection, so that it need only be done again? */
 void region_protect(u64 start, u64 end);
@@ -270,6 +276,19 @@ void emit_align(void);
 void emit_lookup(void);
 void emit_common(void);             /* the shared pieces: lookup of indirect branches, unblocking, clone */
 
+/* ---- counting.c ---- */
+
+int is_interesting(const Instruction *i);
+u8 *emit_count(u32 slot, const Instruction *list, int n); /* the block's run; returns where the count has been made */
+void emit_active_lanes(const Instruction *i, u32 slot);
+
+/* ---- instructions.c ---- */
+
+void emit_plain(const Instruction *i, const u8 *code);
+u64 emit_end(const Instruction *i, const u8 *code); /* of a block; returns where it falls through to, or 0 */
+void emit_exit(u64 target);
+Pause *emit_pause(u32 gate, u64 pc);
+
 /* ---- translate.c ---- */
 
 u64 translate(u64 pc);
@@ -296,6 +315,7 @@ void flopwatch_end(void);
 void restorer(void);
 long run_nested(Context *c, u64 handler, long signal, void *info, void *context_of_signal);
 void engine_dispatch(Context *c);
+void leave(Context *c, u64 pc); /* the translation, for good */
 void engine_syscall(Context *c);
 void engine_cpuid(Context *c);
 void engine_check(Context *c);
@@ -329,6 +349,9 @@ extern volatile u32 stopping;
 
 void signals_open(void);
 void signals_close(void);
+void signals_guard(void);
+void signals_watch(void);
+void signals_unwatch(void);
 int signals_apart(Context *parent, Context *child); /* what the child does with its handlers is its own affair */
 long signal_action(Context *c, int signal, const void *act, void *old, u64 size);
 void deliver_pending(Context *c);
@@ -342,6 +365,14 @@ typedef struct Cut {
 
 Cut cut(Context *c, u64 code, u64 pc); /* a block was left before `pc`: count only its beginning */
 void cut_undo(Cut made);                /* it goes on after all */
+
+/* ---- altstack.c ---- */
+
+void altstack_take(Context *c);
+void altstack_give_back(Context *c);
+long altstack_change(Context *c, const void *new, void *old, u64 rsp);
+u32 altstack_enter(Context *c, u64 frame);
+void altstack_remind(Context *c);
 
 /* ---- ledger.c ---- */
 

@@ -68,6 +68,7 @@ Context *start(enum How how)
   if (!c || !context_attach_slot(c, how))
     return NULL;
   context_enter(c);
+  altstack_take(c);
   return c;
 }
 

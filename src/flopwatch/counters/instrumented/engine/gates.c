@@ -7,6 +7,8 @@
 
 #define TEXT(x) #x
 #define T(x) TEXT(x)
+/* DWARF: register `number` lies at rsp + `place`, a number of two bytes */
+#define SAVED(number, place) "  .cfi_escape 0x10, " number ", 3, 0x77, (" T(place) " & 0x7f) | 0x80, " T(place) " >> 7\n"
 
 __asm__(
     ".text\n"
@@ -130,9 +132,15 @@ __asm__(
     /* run_nested(context, handler, signal, info, ucontext): a signal handler, translated, from native code */
     ".globl run_nested\n.hidden run_nested\n.type run_nested, @function\n"
     "run_nested:\n"
-    "  push %rbx\n  push %rbp\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
+    "  .cfi_startproc\n" /* a handler may throw, or look at the stack: through here to the code that the signal met */
+    ".irp register, rbx, rbp, r12, r13, r14, r15\n"
+    "  push %\\register\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  .cfi_rel_offset \\register, 0\n"
+    ".endr\n"
     ".irp slot, 8, 16, 24, 32, 40, 48, 56, 240, 248, 256, 264, 272, 280, 288, 296\n"
     "  pushq %gs:\\slot\n"
+    "  .cfi_adjust_cfa_offset 8\n"
     ".endr\n"
     "  mov %rsi, %gs:" T(C_TARGET) "\n"
     "  mov %rdx, %rdi\n"
@@ -146,14 +154,29 @@ __asm__(
     "nested_return:\n"
     ".irp slot, 296, 288, 280, 272, 264, 256, 248, 240, 56, 48, 40, 32, 24, 16, 8\n"
     "  popq %gs:\\slot\n"
+    "  .cfi_adjust_cfa_offset -8\n"
     ".endr\n"
-    "  pop %r15\n  pop %r14\n  pop %r13\n  pop %r12\n  pop %rbp\n  pop %rbx\n"
+    ".irp register, r15, r14, r13, r12, rbp, rbx\n"
+    "  pop %\\register\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  .cfi_restore \\register\n"
+    ".endr\n"
     "  ret\n"
+    "  .cfi_endproc\n"
 
+    /* The registers of the frame around a handler lie in the kernel's context, at rsp. The unwinder looks one byte before. */
+    "  .cfi_startproc\n"
+    "  .cfi_signal_frame\n"
+    "  .cfi_escape 0x0f, 4, 0x77, 0xa0, 1, 6\n" /* the frame's address: what lies at rsp + 160 */
+    SAVED("0", 144) SAVED("1", 136) SAVED("2", 152) SAVED("3", 128) SAVED("4", 112) SAVED("5", 104) SAVED("6", 120) SAVED("7", 160)
+    SAVED("8", 40) SAVED("9", 48) SAVED("10", 56) SAVED("11", 64) SAVED("12", 72) SAVED("13", 80) SAVED("14", 88) SAVED("15", 96)
+    SAVED("16", 168)
+    "  nop\n"
     ".globl restorer\n.hidden restorer\n.type restorer, @function\n"
     "restorer:\n"
     "  mov $15, %eax\n"
     "  syscall\n"
+    "  .cfi_endproc\n"
 
     /* the dynamic loader calls this before any other constructor; what follows it is translated */
     ".globl constructor\n.hidden constructor\n.type constructor, @function\n"

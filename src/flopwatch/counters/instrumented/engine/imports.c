@@ -89,6 +89,7 @@ void engine_import(Context *c)
   c->resume = *top;
   *top = (u64)resume_import;
   c->paused_at = cycles();
+  signals_unwatch();
   c->importing = 1;
   c->native = 1;
   c->next = import_function;
@@ -125,9 +126,11 @@ void engine_resume(Context *c)
   }
   c->native = c->importing = 0;
   ledger->imports++;
+  signals_watch();
   if (cycles() - c->paused_at > SLOW) {
     regions_check();
     signals_open();
+    altstack_take(c);
     follow_new_threads();
   }
   engine_dispatch(c);

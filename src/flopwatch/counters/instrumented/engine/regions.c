@@ -142,6 +142,7 @@ static void read_maps(void)
 
 void region_protect(u64 start, u64 end)
 {
+  signals_guard();
   start &= ~(PAGE - 1);
   SYS(10 /* mprotect */, start, ((end + PAGE - 1) & ~(PAGE - 1)) - start, 5 /* read, execute */);
 }
@@ -154,6 +155,17 @@ static int is_writable(u64 address)
   sought = 0;
   unlock_cache();
   return sought_writable;
+}
+
+/* Nobody will be there for the faults: writable code is writable again. The caller holds the lock. */
+void regions_unguard(void)
+{
+  Region *r = ledger_regions();
+  for (u32 i = 0; i < ledger->regions; i++)
+    if (!r[i].dropped && r[i].writable == GUARD_PROTECT) {
+      translations_drop(i, 0, ~0ul);
+      SYS(10, r[i].start, r[i].end - r[i].start, 7);
+    }
 }
 
 void region_step(u64 address)

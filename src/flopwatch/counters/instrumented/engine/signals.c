@@ -25,6 +25,9 @@ typedef struct Action {
 
 static Action common[65];
 volatile u32 signals_taken;
+static u32 guarding; /* writable code, see regions.c */
+static u32 watching;
+static const u8 faults[] = {4 /* SIGILL */, 7 /* SIGBUS */, 8 /* SIGFPE */, 11 /* SIGSEGV */};
 
 static Action *actions_of(const Context *c) { return c && c->actions ? c->actions : common; }
 
@@ -43,6 +46,8 @@ int signals_apart(Context *parent, Context *child)
 
 static int is_function(u64 handler) { return handler > 1; }
 
+static int is_watched(int signal) { return watching && (signal == 4 || signal == 7 || signal == 8 || signal == SIGSEGV); }
+
 static long set_action(int signal, const Action *act, Action *old) { return SYS(13, signal, act, old, 8); }
 
 long signal_action(Context *c, int signal, const void *act_, void *old_, u64 size)
@@ -55,9 +60,9 @@ long signal_action(Context *c, int signal, const void *act_, void *old_, u64 siz
   Action ours, seen;
   long ret;
   if (act) {
-    Action wanted = *act;
+    Action wanted = act->handler == (u64)engine_signal ? before : *act; /* native code had asked, and gives back what it was told */
     ours = wanted;
-    if (is_function(wanted.handler) || (signal == SIGSEGV && !wanted.handler)) {
+    if (is_function(wanted.handler) || (!wanted.handler && is_watched(signal))) {
       ours.handler = (u64)engine_signal;
       ours.flags = (wanted.flags & ~(u64)SA_RESETHAND) | SA_RESTORER | SA_SIGINFO; /* one that is kept must find a handler again */
       ours.mask = ~0ul;
@@ -75,18 +80,43 @@ long signal_action(Context *c, int signal, const void *act_, void *old_, u64 siz
   return ret;
 }
 
+/* Faults come to us even if the program has no handler: to guard writable code, and to count exactly what ran before the end. */
+void signals_watch(void)
+{
+  watching = 1;
+  for (u32 i = 0; i < sizeof faults; i++) {
+    Action a;
+    if (set_action(faults[i], NULL, &a) == 0 && a.handler == 0)
+      signal_action(NULL, faults[i], &a, NULL, 8);
+  }
+}
+
+/* Native code is about to run that may ask for handlers: it sees the program's own. */
+void signals_unwatch(void)
+{
+  watching = 0;
+  for (u32 i = 0; i < sizeof faults; i++)
+    if (!common[faults[i]].handler && !(faults[i] == SIGSEGV && guarding))
+      set_action(faults[i], &common[faults[i]], NULL);
+}
+
+void signals_guard(void)
+{
+  guarding = 1;
+  if (!watching)
+    signals_watch();
+}
+
 /* Handlers that were installed before the engine came are wrapped where they stand. */
 void signals_open(void)
 {
-  Action segv;
-  if (set_action(SIGSEGV, NULL, &segv) == 0 && segv.handler == 0)
-    signal_action(NULL, SIGSEGV, &segv, NULL, 8); /* guards writable code, see regions.c */
   for (int s = 1; s <= 64; s++) {
     Action a;
     if (set_action(s, NULL, &a) < 0 || !is_function(a.handler) || a.handler == (u64)engine_signal)
       continue;
     signal_action(NULL, s, &a, NULL, 8);
   }
+  signals_watch();
   signals_taken = 1;
 }
 
@@ -97,7 +127,7 @@ void signals_close(void)
     if (set_action(s, NULL, &a) == 0 && a.handler == (u64)engine_signal)
       set_action(s, &common[s], NULL);
   }
-  signals_taken = 0;
+  signals_taken = guarding = watching = 0;
 }
 
 static int is_fault(int signal, const void *info)
@@ -196,7 +226,7 @@ void engine_signal(int signal, void *info, void *uc_)
   if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && (*(u64 *)(uc + UC_ERROR) & 2 /* to write */) && rewrites_code(c, rip, ((u64 *)info)[2]))
     return;
   Action *actions = actions_of(c), a = actions[signal];
-  if (signal == SIGSEGV && !is_function(a.handler)) { /* what would have happened */
+  if (!is_function(a.handler) && (signal == 4 || signal == 7 || signal == 8 || signal == SIGSEGV)) { /* what would have happened */
     if (c && !c->native && in_cache(*rip) && is_fault(signal, info))
       cut(c, *rip, application_pc(*rip));
     Action plain = {0, SA_RESTORER, (u64)restorer, 0};
@@ -237,8 +267,10 @@ void engine_signal(int signal, void *info, void *uc_)
   } else {
     shown = inside;
   }
+  u32 entered = altstack_enter(c, (u64)uc);
   run_nested(c, a.handler, signal, info, uc);
   set_mask(~0ul);
+  c->alt_entered = entered; /* the kernel remembers it when it takes the frame away */
   send_again(c); /* what came while the handler ended */
   if (*rip == shown && in_cache(inside)) {
     cut_undo(made);

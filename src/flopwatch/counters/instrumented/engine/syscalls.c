@@ -24,6 +24,8 @@ static void clone_sharing(Context *c, u64 flags)
     return;
   }
   child->actions = c->actions;
+  if (flags & CLONE_VFORK)
+    child->alt_start = c->alt_start, child->alt_bytes = c->alt_bytes, child->alt_entered = c->alt_entered;
   if (!(flags & CLONE_SIGHAND) && !signals_apart(c, child))
     note("no room for a child's signal handlers", c->tid);
   child->after = p->after;
@@ -120,6 +122,8 @@ void engine_syscall(Context *c)
   Pause *p = (Pause *)c->exit;
   u64 *r = c->r;
   c->next = p->resume;
+  if (UNLIKELY(c->alt_entered))
+    altstack_remind(c);
   switch (r[RAX]) {
   case 9:   /* mmap */
   case 10:  /* mprotect */
@@ -146,6 +150,9 @@ void engine_syscall(Context *c)
   case 60: /* exit */
     context_end(c);
     break;
+  case 131: /* sigaltstack */
+    result(c, altstack_change(c, (const void *)r[RDI], (void *)r[RSI], r[RSP]));
+    break;
   case 158: /* arch_prctl */
     if (r[RDI] == 0x1001) {
       note("the program asked for the gs register, which the engine uses", r[RSI]);
@@ -166,7 +173,6 @@ void engine_syscall(Context *c)
   if (UNLIKELY(stopping) && c->next == p->resume) {
     /* leave natively, at the system call itself */
     ledger_threads()[c->slot].state = THREAD_LEFT;
-    c->native = 1;
-    c->next = p->pc - 2;
+    leave(c, p->pc - 2);
   }
 }
