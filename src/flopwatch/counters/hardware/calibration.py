@@ -193,8 +193,8 @@ def _facts(outcomes: Sequence[_Outcome]) -> Iterator[str]:
             [each for each in outcomes if each.loop.operation is operation and not each.loop.masked], what
         )
     yield from _about([each for each in outcomes if each.loop.dtype is DType.BF16], "bf16 dot products")
-    yield from _about([each for each in outcomes if each.loop.dtype is DType.FP16], "fp16 arithmetic")
-    yield from _about([each for each in outcomes if each.loop.dtype is DType.X87], "x87 arithmetic")
+    yield from _about([each for each in outcomes if each.loop.dtype is DType.FP16], "fp16 operations")
+    yield from _about([each for each in outcomes if each.loop.dtype is DType.X87], "x87 operations")
     masked = [each for each in outcomes if each.loop.masked]
     if masked and all(each.exact for each in masked):
         yield "lanes that a mask switched off are counted in full"
