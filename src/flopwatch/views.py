@@ -198,7 +198,8 @@ def _shares(record: Record) -> list[str]:
     fused = tally.fma_share(rule)
     widths = sorted(tally.width_shares(rule).items(), key=lambda item: -item[1])
     text = ", ".join(f"{width if not width.isdigit() else width + ' bit'} {_percent(share)}" for width, share in widths)
-    lines = [f"in fused multiply-adds: {_percent(fused or 0)} of the FLOP", f"by vector width: {text}"]
+    lines = [] if fused is None else [f"in fused multiply-adds: {_percent(fused)} of the FLOP"]
+    lines.append(f"by vector width: {text}")
     masked = [(key, count) for key, count in tally.items() if key.masked]
     if masked and not tally.masks_recorded:
         lines.append("masked-off lanes: not known, since masks were not recorded")

@@ -143,8 +143,8 @@ def test_a_command_with_children_of_its_own() -> None:
 
 def test_a_process_that_runs_already_with_all_its_threads() -> None:
     code = (
-        "import threading, sys, time\n"
-        f"def work():\n    sys.stdin.readline()\n    exec({TOUCH!r}, {{}})\n    print('done', flush=True)\n    time.sleep(60)\n"
+        "import os, threading, time\n"
+        f"def work():\n    os.read(0, 1)\n    exec({TOUCH!r}, {{}})\n    os.write(1, b'done\\n')\n    time.sleep(60)\n"
         "for _ in range(2): threading.Thread(target=work, daemon=True).start()\n"
         "print('ready', flush=True)\ntime.sleep(60)\n"
     )
@@ -156,7 +156,7 @@ def test_a_process_that_runs_already_with_all_its_threads() -> None:
         with open_process(Linux(), [FAULTS], child.pid, seen=SEEN) as opened:
             assert len(opened.threads) == 3
             opened.enable()
-            child.stdin.write("1\n2\n")
+            child.stdin.write("12")
             child.stdin.flush()
             assert [child.stdout.readline() for _ in range(2)] == ["done\n"] * 2
             counts = [value.counted for (value,) in opened.read().values()]
