@@ -69,7 +69,6 @@ def record_of(counted: Sequence[Counted], processor: Processor, *, source: str) 
             tally[where] = tally.get(where, Tally()) + each
         for name, count in classified.unknown.items():
             unknown[name] = unknown.get(name, 0) + count
-    partial += [f"{name}: counted {count:,} times, and its worth is not known" for name, count in unknown.items()]
     return Record(
         counter="hardware",
         subject=f"counts from {source}",
@@ -168,10 +167,13 @@ def _notes(counted: Sequence[Counted], tables: Sequence[pmu.PmuTable]) -> tuple[
 
 
 def _seconds(counted: Iterable[Counted]) -> float | None:
-    for each in counted:
-        if each.reading.name.lower() == "duration_time" and not each.missing:
-            return each.reading.count * SECONDS_PER_UNIT.get(each.unit, 1e-9)
-    return None
+    """The wall time, if it was among the counts: the sum of all intervals."""
+    times = [
+        each.reading.count * SECONDS_PER_UNIT.get(each.unit, 1e-9)
+        for each in counted
+        if each.reading.name.lower() == "duration_time" and not each.missing
+    ]
+    return sum(times) if times else None
 
 
 def _seen(counted: Sequence[Counted]) -> str:

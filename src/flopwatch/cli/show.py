@@ -20,7 +20,7 @@ from flopwatch.errors import UsageError
 @click.option(
     "--cpu",
     metavar="NAME",
-    help="With --from: the microarchitecture of the processor it was counted on, such as skylake or zen4.",
+    help="With --from: the microarchitecture of the processor that it was counted on.",
 )
 @show_options(AXES)
 @click.argument("record")
@@ -32,7 +32,7 @@ def command(source: str | None, cpu: str | None, shown: Shown, record: str) -> i
     \b
     Examples:
       flopwatch show result.json --by library --convention arithmetic
-      flopwatch show --from perf counts.csv --cpu skylake
+      flopwatch show --from perf counts.csv --cpu NAME
     """
     if source is None:
         if cpu is not None:
