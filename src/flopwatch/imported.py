@@ -80,13 +80,7 @@ def record_of(counted: Sequence[Counted], processor: Processor, *, source: str) 
             Unknown(name, count) for name, count in sorted(unknown.items(), key=lambda item: (-item[1], item[0]))
         ),
         machine={"processor": processor.name},
-        events=tuple(
-            Event(
-                each.reading.name, each.reading.count, f"{each.reading.code:#x}" if each.reading.code else "", each.pmu
-            )
-            for each in counted
-            if not each.missing and not _no_flop(each.reading.name)
-        ),
+        events=tuple(_event(each, groups) for each in events if not each.missing),
         cells=cells_of(tally),
     )
 

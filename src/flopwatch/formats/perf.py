@@ -65,7 +65,7 @@ def parse(text: str, name: str = "the file") -> tuple[Counted, ...]:
 def event_of(text: str) -> tuple[str, str, int]:
     """PMU, name and raw code of an event as perf names it: `r02c7`, `cpu/event=0xc7,umask=0x2/u`, `cpu_core/name/`, `name:u`.
 
-    Without a PMU that is "", for a name without raw code 0; the raw code is that of x86, where it differs from Arm's.
+    Without a PMU that is "", for a name without raw code 0.
     """
     plain = _MODIFIERS.sub("", text.strip())
     if "/" not in plain:
@@ -74,10 +74,11 @@ def event_of(text: str) -> tuple[str, str, int]:
     inside = rest.partition("/")[0]
     terms = dict(term.partition("=")[::2] for term in inside.split(",") if term)
     if "config" in terms:
-        return pmu, plain, _int(terms["config"])
+        return pmu, f"{pmu}/{inside}/", _int(terms["config"])
     if "event" in terms:
         fields = (_int(terms.get(key, "0")) for key in ("event", "umask", "cmask"))
-        return pmu, plain, raw_code("x86_64", *fields)
+        isa = "x86_64" if pmu.startswith("cpu") else "aarch64"  # as the kernel names the PMUs of cores
+        return pmu, f"{pmu}/{inside}/", raw_code(isa, *fields)
     first = next(iter(terms), "")
     return pmu, first, _raw(first)
 

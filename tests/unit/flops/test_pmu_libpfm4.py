@@ -144,7 +144,9 @@ def test_codes_and_umasks_are_those_of_libpfm4() -> None:
                 found = known.get(f"{plain} all") or known.get(RENAMED.get(plain, plain))
                 if found is None and plain.startswith("fp_ret_sse_avx_ops"):
                     last = plain.split()[1]
-                    found = known.get(f"retired_sse_avx_flops {last}") or known.get(f"retired_sse_avx_operations {last}")
+                    found = known.get(f"retired_sse_avx_flops {last}") or known.get(
+                        f"retired_sse_avx_operations {last}"
+                    )
                 if found is None or (name, row.name) in DIFFERENT:
                     continue
                 compared[name] = compared.get(name, 0) + 1

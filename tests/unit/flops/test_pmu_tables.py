@@ -125,7 +125,9 @@ def test_the_lint_finds_what_it_is_for() -> None:
         text = f'title = "t"\nisa = "x86_64"\ncan = "yes"\ncounts = "C."\ncannot_see = ["S."]\nsources = ["s"]\n{head}'
         return pmu.resolve("t", lambda name: text + "budget = { counters = 4 }\n" + rows)
 
-    same = '[[row]]\nname = "{}"\nevent = 3\numask = 0xa0\nsource = "s"\noperation = "any"\ndtype = "fp32"\nweight = 1\n'
+    same = (
+        '[[row]]\nname = "{}"\nevent = 3\numask = 0xa0\nsource = "s"\noperation = "any"\ndtype = "fp32"\nweight = 1\n'
+    )
     assert "the raw code 0xa003 stands in several rows" in problems_of(made(same.format("a") + same.format("b")))
     half = same.format("a").replace("weight = 1", "weight = 2\nlanes = 4")
     assert problems_of_row(made(half), made(half).rows[0]) == ["lanes and weight disagree"]
