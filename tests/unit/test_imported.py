@@ -101,7 +101,7 @@ def test_events_without_a_count(weigh: Weigh) -> None:
     assert not found.complete
     assert found.partial == ("r08c7: not counted on that machine", "r80c7: not supported on that machine")
     with pytest.raises(
-        CannotMeasureError, match="None of the events counts FLOP on skylake. There are r02c7 <not supported>"
+        CannotMeasureError, match=r"None of the events counts FLOP on skylake\. There are r02c7 <not supported>"
     ):
         weigh("<not supported>,,r02c7,0,100.00,,\n", "skylake")
 

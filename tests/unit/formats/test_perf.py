@@ -71,7 +71,7 @@ def test_repeated_runs() -> None:
         (73, 1.0, 0.0091),
         (0, 1.0, 0.0),
     ]
-    text = '{"counter-value" : "72.000000", "unit" : "", "event" : "r02c7", "variance" : 0.80, "event-runtime" : 8, "pcnt-running" : 100.00}'
+    text = '{"counter-value" : "72.000000", "event" : "r02c7", "variance" : 0.80, "event-runtime" : 8, "pcnt-running" : 100.00}'
     assert [(each.reading.count, each.spread) for each in perf.parse(text)] == [(72, 0.008)]
 
 
