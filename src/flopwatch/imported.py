@@ -11,11 +11,11 @@ from flopwatch.attribution import Where
 from flopwatch.errors import CannotMeasureError, UsageError
 from flopwatch.flops import pmu
 from flopwatch.flops.operations import DType
-from flopwatch.flops.readings import ClassifiedReadings, check_not_shared, classify_readings
+from flopwatch.flops.readings import ClassifiedReadings, check_not_shared, classify_readings, weight
 from flopwatch.flops.tally import Tally
 from flopwatch.formats.perf import Counted
 from flopwatch.processors import Kind, Processor
-from flopwatch.record import Event, Record, Unknown, cells_of
+from flopwatch.record import EventCount, Record, Unknown, cells_of
 
 # What perf counts besides, by its own names: none of it is floating-point work.
 NO_FLOP = """
@@ -85,12 +85,15 @@ def record_of(counted: Sequence[Counted], processor: Processor, *, source: str) 
     )
 
 
-def _event(counted: Counted, groups: Sequence[tuple[Kind, list[Counted]]]) -> Event:
+def _event(counted: Counted, groups: Sequence[tuple[Kind, list[Counted]]]) -> EventCount:
     """An event as the record names it: as the maker does, if its row is known."""
     table = next(pmu.load(kind.microarchitecture) for kind, lines in groups if counted in lines)
+    cores = table.title if len(groups) > 1 else ""
     row = table.find(counted.reading.name, counted.reading.code)
-    name, code = (row.name, row.code) if row else (counted.reading.name, counted.reading.code)
-    return Event(name, counted.reading.count, f"{code:#x}" if code else "", counted.pmu)
+    if row is None:
+        code = counted.reading.code
+        return EventCount(counted.reading.name, f"{code:x}" if code else "", counted.reading.count, None, cores)
+    return EventCount(row.name, f"{row.code:x}", counted.reading.count, weight(row, table.vector_bits), cores)
 
 
 def _by_kind(events: Iterable[Counted], processor: Processor) -> list[tuple[Kind, list[Counted]]]:

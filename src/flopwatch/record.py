@@ -52,6 +52,16 @@ class Unknown(msgspec.Struct, frozen=True):
     count: int
 
 
+class EventCount(msgspec.Struct, frozen=True):
+    """A hardware event that was counted: its raw code in hexadecimal ("" for one of the kernel's own), and its FLOP per count."""
+
+    name: str
+    code: str
+    count: int
+    weight: int | None = None
+    cores: str = ""
+
+
 class Process(msgspec.Struct, frozen=True):
     """One program image of one process; `name` is its name on the process axis, `how` how it came to be."""
 
@@ -72,21 +82,12 @@ class Repeat(msgspec.Struct, frozen=True):
     complete: bool = True
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A hardware event that was counted: `code` is its raw code in hexadecimal, `pmu` the kind of core, "" where not known."""
-
-    name: str
-    count: int
-    code: str = ""
-    pmu: str = ""
-
-
 class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A measurement. Stored are operations; FLOP figures are made from them under a named convention.
 
     `partial` says what is missing, `hidden` names instruction sets hidden from the program, `vector_instructions` is
-    how many ran in all; `events` are the hardware events that operations were made from. `seconds` is the median of
-    `timed_seconds`, wall times of uninstrumented runs; None without any.
+    how many ran in all, `events` what hardware counted. `seconds` is the median of `timed_seconds`, wall times of
+    uninstrumented runs; None without any.
     """
 
     schema: int = SCHEMA
@@ -106,8 +107,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     repeats: tuple[Repeat, ...] = ()
     processes: tuple[Process, ...] = ()
     unknown: tuple[Unknown, ...] = ()
+    events: tuple[EventCount, ...] = ()
     vector_instructions: int = 0
-    events: tuple[Event, ...] = ()
     machine: dict[str, str] = {}
     versions: dict[str, str] = {}
     cells: tuple[Cell, ...]

@@ -25,7 +25,8 @@ CONVENTIONS = {
 
 def overview(record: Record) -> tuple[Sheet, ...]:
     """What `flopwatch stat` prints without further wishes: totals, operations, and what to know about them."""
-    return (totals(record), operations(record), Sheet("", (), (), remarks(record)))
+    counted = (events(record),) if record.events else (operations(record),)
+    return (totals(record), *counted, Sheet("", (), (), remarks(record)))
 
 
 def totals(record: Record) -> Sheet:
@@ -61,6 +62,15 @@ def operations(record: Record) -> Sheet:
         Column("instructions", "count"),
         Column("FLOP or OP", "count"),
     )
+    return Sheet("", columns, tuple(rows))
+
+
+def events(record: Record) -> Sheet:
+    """The hardware events that were counted, with their raw codes and FLOP per count."""
+    rows: list[tuple[Value, ...]] = [
+        (each.name, f"r{each.code}" if each.code else "", each.count, each.weight) for each in record.events
+    ]
+    columns = (Column("event"), Column("code"), Column("count", "count"), Column("FLOP per count", "count"))
     return Sheet("", columns, tuple(rows))
 
 
@@ -100,6 +110,7 @@ def summary(record: Record) -> Sheet:
         masked = ".masked" if each.masked else ""
         rows.append((f"instructions.{each.operation}.{each.dtype}.{each.lanes}{masked}", each.count, "instructions"))
     rows += [(f"unknown.{each.name}", each.count, "instructions") for each in record.unknown]
+    rows += [(f"event.{each.name}", each.count, f"r{each.code}" if each.code else "") for each in record.events]
     rows.append(("coverage", record.coverage, "share"))
     rows.append(("complete", int(record.complete), "0 or 1"))
     rows.append(("exit_code", record.exit_code, ""))

@@ -89,6 +89,20 @@ def check_kinds(kinds: Iterable[Iterable[Reading]]) -> None:
         check_not_shared(replace(first, enabled=enabled, running=total))
 
 
+def weight(row: PmuRow, vector_bits: int | None) -> int | None:
+    """FLOP per count of an event with vectors of so many bits; None for one whose worth is not known, or that has none.
+
+    Raises CannotMeasureError if the length of the vectors matters and is not known.
+    """
+    if row.weight is None or row.per_bits is None:
+        return row.weight
+    if vector_bits is None:
+        raise CannotMeasureError(
+            f"{row.name} counts for each {row.per_bits} bits of a vector, and the length of the vectors is not known."
+        )
+    return row.weight * vector_bits // row.per_bits
+
+
 class _Scope:
     """The readings of one scope, by row."""
 
@@ -178,14 +192,7 @@ class _Scope:
         return Tally({Key(Operation.ANY, dtype): Count(rest)})
 
     def _weight(self, row: PmuRow) -> int:
-        weight = row.weight or 0
-        if row.per_bits is None:
-            return weight
-        if self._vector_bits is None:
-            raise CannotMeasureError(
-                f"{row.name} counts for each {row.per_bits} bits of a vector, and the length of the vectors is not known."
-            )
-        return weight * self._vector_bits // row.per_bits
+        return weight(row, self._vector_bits) or 0
 
     def _when_zero(self, row: PmuRow) -> tuple[DType, int] | None:
         for case in row.when_zero:

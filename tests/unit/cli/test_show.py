@@ -32,7 +32,7 @@ def test_as_json(counts: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert document["flop"] == {"fp32": 3_253_835_546}
     assert document["counter"] == "hardware"
     assert {(each["operation"], each["dtype"]) for each in document["operations"]} == {("any", "fp32")}
-    assert [each["code"] for each in document["events"]] == ["0x2c7", "0x8c7", "0x20c7", "0x80c7"]
+    assert [each["code"] for each in document["events"]] == ["2c7", "8c7", "20c7", "80c7"]
 
 
 def test_saved_and_shown_again(counts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
