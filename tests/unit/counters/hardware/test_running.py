@@ -155,6 +155,8 @@ def test_attaching_counts_each_thread_by_itself() -> None:
         return True
 
     with subprocess.Popen(["sleep", "60"]) as child:
+        while not Path(f"/proc/{child.pid}/cmdline").read_bytes():
+            pass  # exec is under way
         result = running.attach(child.pid, wait, plan([kind()]), kernel, SEEN)
         child.kill()
     (image,) = result.processes
