@@ -43,12 +43,15 @@ def run(argv: Sequence[str], options: CommandOptions) -> CommandResult:
 
 
 @contextmanager
-def folder(*, imports: bool = True) -> Iterator[Path]:
-    """A folder for ledgers, in memory where there is room, with what the engine reads at its start."""
+def folder(*, imports: bool = True, executable: bool = False) -> Iterator[Path]:
+    """A folder for ledgers, in memory where there is room, with what the engine reads at its start.
+
+    `executable` if code may have to be loaded from there, which the system can forbid for what is mounted (noexec).
+    """
     engine = library.find()
     if engine is None:
         raise CannotMeasureError("The counting engine has not been built.", todo="Install flopwatch with gcc at hand.")
-    place = _make_folder()
+    place = _make_folder(executable)
     try:
         # The loader splits its list of preloaded objects at spaces and colons, which our own path may hold.
         (place / "engine.so").symlink_to(engine)
@@ -58,10 +61,10 @@ def folder(*, imports: bool = True) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _make_folder() -> Path:
+def _make_folder(executable: bool) -> Path:
     """A new folder in shared memory or where temporary files go, wherever there is room first. Raises CannotMeasureError."""
     refused = ""
-    for parent in sorted((SHARED_MEMORY, *_temporary()), key=lambda path: _room(path) < ROOM):
+    for parent in sorted((SHARED_MEMORY, *_temporary()), key=lambda path: _room(path, executable) < ROOM):
         try:
             place = Path(tempfile.mkdtemp(prefix="flopwatch-", dir=parent))
         except OSError as error:
@@ -86,10 +89,12 @@ def _temporary() -> tuple[str, ...]:
         return ()  # not one of the usual folders can be written to
 
 
-def _room(path: str) -> int:
+def _room(path: str, executable: bool) -> int:
     try:
         state = os.statvfs(path)
     except OSError:
+        return 0
+    if executable and state.f_flag & os.ST_NOEXEC:
         return 0
     return state.f_bavail * state.f_frsize
 
