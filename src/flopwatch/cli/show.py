@@ -9,7 +9,7 @@ from flopwatch.attribution import AXES
 from flopwatch.cli.output import Shown, show, show_options
 
 
-@click.command("show")
+@click.command("show", short_help="Show a saved record again.")
 @show_options(AXES)
 @click.argument("record")
 def command(shown: Shown, record: str) -> int:
