@@ -293,7 +293,7 @@ def test_helpers_that_end_a_moment_later_are_waited_for() -> None:
 
 def test_a_background_process_is_left_alone_after_the_end(tmp_path: Path) -> None:
     """It starts programs without our engine, which is no longer there, and without a word about it."""
-    script = f"(sleep 1.5; env > {tmp_path}/seen 2> {tmp_path}/said; touch {tmp_path}/done) >/dev/null 2>&1 & true"
+    script = f"(sleep 5; env > {tmp_path}/seen 2> {tmp_path}/said; touch {tmp_path}/done) >/dev/null 2>&1 & true"
     done = run("stat", "--no-time", "--", "sh", "-c", script)
     assert done.returncode == 0
     assert "it was still running" in done.stdout.replace("\n", " ")
