@@ -26,7 +26,7 @@ from flopwatch.counters.hardware.software import SOFTWARE
 from flopwatch.labelled import Counting
 from flopwatch.scope import Scope
 
-LIMIT = 1.01
+LIMIT, WITH_START_UP = 1.01, 1.05
 # The same work each time, and its own CPU time as its output.
 PROGRAM = """
 import sys, time
@@ -95,7 +95,7 @@ def reads() -> list[tuple[str, float | None]]:
     return found
 
 
-def stat_ratios(seconds: float, rounds: int) -> list[tuple[str, float, float]]:
+def stat_ratios(seconds: float, rounds: int) -> list[tuple[str, float, float, float]]:
     """CPU time of a program counted and alone, and of the whole command and the program alone: the least of runs in turns.
 
     CPU time, since other work on the machine moves wall time by more than what is to be seen; the least, for the same reason.
@@ -129,8 +129,8 @@ def stat_ratios(seconds: float, rounds: int) -> list[tuple[str, float, float]]:
     bare = min(total - program for total, program in zip(whole["alone"], own["alone"], strict=True))
     least = min(own["alone"])
     return [
-        ("the program, counted / alone", min(own["counted"]), least),
-        ("the same with all that flopwatch does before and after it", least + added - bare, least),
+        ("the program, counted / alone", min(own["counted"]), least, LIMIT),
+        ("the same with all that flopwatch does before and after it", least + added - bare, least, WITH_START_UP),
     ]
 
 
@@ -153,11 +153,11 @@ def main() -> int:
         f"\n| a program of {arguments.seconds:g} s under `stat` | CPU seconds | ratio | limit | |\n| --- | --- | --- | --- | --- |"
     )
     held = True
-    for what, counted, alone in stat_ratios(arguments.seconds, arguments.rounds):
-        fine = counted / alone < LIMIT
+    for what, counted, alone, limit in stat_ratios(arguments.seconds, arguments.rounds):
+        fine = counted / alone < limit
         held &= fine
         print(
-            f"| {what} | {counted:.3f} / {alone:.3f} | {counted / alone:.4f} | < {LIMIT} | {'held' if fine else 'MISSED'} |"
+            f"| {what} | {counted:.3f} / {alone:.3f} | {counted / alone:.4f} | < {limit} | {'held' if fine else 'MISSED'} |"
         )
     return 0 if held else 1
 
