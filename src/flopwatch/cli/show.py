@@ -10,7 +10,7 @@ from flopwatch.cli.output import Shown, show, show_options
 from flopwatch.errors import UsageError
 
 
-@click.command("show")
+@click.command("show", short_help="Show a saved record again.")
 @click.option(
     "--from",
     "source",
