@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,6 +126,9 @@ class FakeKernel:
             return None
         event = self.events[descriptor]
         return Value(event.counted, event.enabled, event.running)
+
+    def counts(self, descriptors: Sequence[int]) -> list[int]:
+        return [self.events[descriptor].counted for descriptor in descriptors]
 
     def page(self, descriptor: int) -> Page:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))

@@ -9,15 +9,13 @@ from pathlib import Path
 
 from flopwatch.counters import KindReadings, LabelledReadings, Region, Thread
 from flopwatch.counters.hardware.opening import Opened, not_always_on, open_process
-from flopwatch.counters.hardware.perf_event import Kernel, Value, difference
+from flopwatch.counters.hardware.perf_event import Kernel, difference
 from flopwatch.counters.hardware.plan import Plan
 from flopwatch.counters.hardware.refusals import shared
 from flopwatch.counters.hardware.surroundings import Surroundings
 from flopwatch.errors import CannotMeasureError, UsageError
 from flopwatch.events import Reading
 from flopwatch.scope import Scope
-
-Counts = dict[int, list[int]]  # by thread, a count for each event
 
 
 class Engine:
@@ -38,8 +36,8 @@ class Engine:
         self._kernel, self._seen = kernel, seen
         self._opened: Opened | None = None
         self._lock = threading.Lock()
-        self._last: dict[int, tuple[Value, ...]] = {}
-        self._work: dict[int, Counts] = {}
+        self._last: list[int] = []
+        self._work: dict[int, list[int]] = {}  # by label: the events of the first thread, then those of the next
         self._names: dict[int, str] = {}
 
     def open(self) -> None:
@@ -63,17 +61,19 @@ class Engine:
         """Count from here on."""
         opened = self._events()
         opened.enable()
-        self._last = opened.read()
+        self._last = opened.counts()
 
     def settle(self, label: int) -> None:
         """Everything that was counted since the last settlement belongs to `label`."""
         with self._lock:
-            now = self._events().read()
-            of_label = self._work.setdefault(label, {})
-            for thread, values in now.items():
-                counts = of_label.setdefault(thread, [0] * len(values))
-                for i, (value, before) in enumerate(zip(values, self._last[thread], strict=True)):
-                    counts[i] += difference(value.counted, before.counted)
+            now, last = self._events().counts(), self._last
+            counts = self._work.get(label)
+            if counts is None:
+                counts = self._work[label] = [0] * len(now)
+            if now != last:
+                for i, count in enumerate(now):
+                    if count != last[i]:
+                        counts[i] += difference(count, last[i])
             self._last = now
 
     def stop(self) -> None:
@@ -97,7 +97,8 @@ class Engine:
         events = self._plan.runs[0]
         found = []
         for label, of_label in self._work.items():
-            for thread, counts in of_label.items():
+            for number, thread in enumerate(self._names):
+                counts = of_label[number * len(events) : (number + 1) * len(events)]
                 for kind in self._plan.kinds:
                     readings = tuple(
                         Reading(Scope(thread=str(thread)), event.name, count, event.config if event.raw else 0)

@@ -67,6 +67,7 @@ class Opened:
         self._kernel = kernel
         self._seen = seen
         self._descriptors: dict[int, list[int]] = {}
+        self._flat: list[int] = []
         try:
             for thread in threads:
                 opened: list[int] = []
@@ -79,6 +80,7 @@ class Opened:
                         if error.errno == errno.ESRCH and thread:
                             raise ThreadEnded(thread) from error
                         raise refused(error, seen, str(event), pid=pid) from error
+            self._flat = [descriptor for opened in self._descriptors.values() for descriptor in opened]
         except BaseException:
             self.close()
             raise
@@ -129,6 +131,10 @@ class Opened:
             for thread, opened in self._descriptors.items()
         }
 
+    def counts(self) -> list[int]:
+        """The counts alone, all events of the first thread, then those of the next: what is read at every border."""
+        return self._kernel.counts(self._flat)
+
     def _lost(self, event: Event) -> Value:
         reason, todo = shared(str(event), 0, 0, self._seen)
         raise CannotMeasureError("An event could not be kept on its counter.", seen=f"{reason}.", todo=todo)
@@ -137,6 +143,7 @@ class Opened:
         """Give all events up."""
         self._each(self._kernel.close)
         self._descriptors.clear()
+        self._flat.clear()
 
 
 class ThreadEnded(Exception):

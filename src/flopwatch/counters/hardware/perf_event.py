@@ -13,6 +13,8 @@ import mmap
 import os
 import platform
 import struct
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -98,6 +100,9 @@ class Kernel(Protocol):
     def read(self, descriptor: int) -> Value | None:
         """The value, with what children counted; None if the kernel took the event off its counter for good."""
 
+    def counts(self, descriptors: Sequence[int]) -> list[int]:
+        """The counts alone of many events, in as little time as possible; OSError (ENODATA) for one without a counter for good."""
+
     def page(self, descriptor: int) -> Page:
         """The page of an event; EINVAL for one that is inherited."""
 
@@ -132,6 +137,14 @@ class Linux:
         """The value; the kernel answers with an end of file for an event in its error state."""
         data = os.read(descriptor, _READ.size)
         return Value._make(_READ.unpack(data)) if len(data) == _READ.size else None
+
+    def counts(self, descriptors: Sequence[int]) -> list[int]:
+        """The counts alone of many events: the first word of each answer."""
+        read, size, number = os.read, _READ.size, int.from_bytes
+        answers = [read(descriptor, size) for descriptor in descriptors]
+        if b"" in answers:
+            raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
+        return [number(answer[:8], sys.byteorder) for answer in answers]
 
     def page(self, descriptor: int) -> Page:
         """The page of an event."""

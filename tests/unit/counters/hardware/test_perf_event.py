@@ -155,4 +155,7 @@ def test_an_end_of_file_is_an_event_in_its_error_state() -> None:
     reader, writer = os.pipe()
     os.close(writer)
     assert Linux().read(reader) is None
+    with pytest.raises(OSError) as caught:
+        Linux().counts([reader])
+    assert caught.value.errno == errno.ENODATA
     os.close(reader)
