@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         measure_command,
         measure_model,
         measure_process,
+        read_counts,
         save,
     )
 
@@ -32,6 +33,7 @@ __all__ = [
     "measure_command",
     "measure_model",
     "measure_process",
+    "read_counts",
     "save",
 ]
 

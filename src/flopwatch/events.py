@@ -22,3 +22,18 @@ class Block:
     active: tuple[tuple[int, int], ...] = ()
     library: str = ""
     symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A hardware event as the kernel or a profiler reported it: how often it was counted in one scope.
+
+    `code` is the raw code of the event, `enabled` and `running` are nanoseconds; they are equal unless the counter was shared.
+    """
+
+    scope: Scope
+    name: str
+    count: int
+    code: int = 0
+    enabled: int = 0
+    running: int = 0
