@@ -24,3 +24,18 @@ class Block:
     library: str = ""
     symbol: str = ""
     scalable_bits: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A hardware event as the kernel or a profiler reported it: how often it was counted in one scope.
+
+    `code` is the raw code of the event, `enabled` and `running` are nanoseconds; they are equal unless the counter was shared.
+    """
+
+    scope: Scope
+    name: str
+    count: int
+    code: int = 0
+    enabled: int = 0
+    running: int = 0
