@@ -1,0 +1,73 @@
+"""The instrumented counter, tried now: its self-test, and a real program whose FLOP are known."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from flopwatch.counters import Availability, CommandOptions, Counter
+from flopwatch.counters.instrumented import COUNTER, selftest
+from flopwatch.diagnosis import tiny
+from flopwatch.diagnosis.findings import Finding, cannot, ok, todo
+from flopwatch.errors import FlopwatchError
+from flopwatch.flops import Classified, classify_block
+from flopwatch.subjects import elf
+
+NAME = "instrumented"
+WORKS = f"keeps all registers, and counted a program of {sum(tiny.EXPECTED.values()):,} FLOP exactly"
+
+
+def check(trial: Callable[[], Availability]) -> Finding:
+    """One line: whether the counter works here, or why not."""
+    found = trial()
+    if found.ok:
+        return ok(NAME, WORKS)
+    return todo(NAME, found.reason, found.todo) if found.todo else cannot(NAME, found.reason)
+
+
+def trial(
+    counter: Counter = COUNTER, selftest: Callable[[], Availability] = selftest.run, loader: str | None = None
+) -> Availability:
+    """Available, self-test passed, and a program counted through the same path as `stat` takes; never raises."""
+    found = counter.available()
+    if not found.ok:
+        return found
+    found = selftest()
+    if not found.ok:
+        return found
+    try:
+        return _count(counter, elf.inspect(sys.executable).loader if loader is None else loader)
+    except (FlopwatchError, OSError) as error:
+        return Availability(False, f"a program to try it on could not be counted ({error}).")
+
+
+def _count(counter: Counter, loader: str) -> Availability:
+    with tempfile.TemporaryDirectory(prefix="flopwatch-doctor-") as folder:
+        path = Path(folder) / "program"
+        path.write_bytes(tiny.program(loader))
+        path.chmod(0o700)
+        if not os.access(path, os.X_OK):
+            return Availability(
+                False,
+                f"files in {tempfile.gettempdir()} may not be executed, so that it could not be tried.",
+                "Name another folder: `TMPDIR=~/.cache flopwatch doctor`.",
+            )
+        env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+        result = counter.run_command([str(path)], CommandOptions(env=env))
+    if result.exit_code or result.signal:
+        how = f"signal {result.signal}" if result.signal else f"exit code {result.exit_code}"
+        return Availability(False, f"a program that it counted ended with {how} instead of exit code 0.")
+    missing = [*result.reasons, *(reason for image in result.processes for reason in image.reasons)]
+    if missing or not all(image.complete for image in result.processes):
+        return Availability(False, f"it did not count all of a program ({'; '.join(missing) or 'no reason known'}).")
+    counted = Classified.total(classify_block(block) for image in result.processes for block in image.blocks).tally.flop()
+    if counted != tiny.EXPECTED:
+        shown = ", ".join(f"{count:,} {dtype}" for dtype, count in counted.items()) or "nothing"
+        wanted = ", ".join(f"{count:,} {dtype}" for dtype, count in tiny.EXPECTED.items())
+        return Availability(False, f"it counted {shown} FLOP of a program that does {wanted}.")
+    return Availability(True)
+
+
