@@ -14,6 +14,8 @@ LAYERS = (
     ("errors", "sheet", "scope"),
     ("events",),
     ("flops",),
+    ("processors",),
+    ("formats",),
     ("subjects",),
     ("frameworks",),
     ("counters",),

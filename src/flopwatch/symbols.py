@@ -7,7 +7,7 @@ import os
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
@@ -124,17 +124,26 @@ class _Image:
 
     def __init__(self, path: str) -> None:
         self._segments: list[tuple[int, int, int]] = []
-        self._functions: _Table | None = None
-        self._labels: _Table | None = None
+        self._tables: tuple[bytes, bytes] | None = None
         try:
             with Path(path).open("rb") as file:
                 self._read(file.fileno())
         except (OSError, struct.error, IndexError, ValueError, OverflowError, MemoryError):
-            self._functions = self._labels = None  # gone, or no ELF file: its code has no names
+            self._tables = None  # gone, or no ELF file: its code has no names
+
+    @cached_property
+    def _functions(self) -> _Table:
+        return self._table(FUNCTIONS)
+
+    @cached_property
+    def _labels(self) -> _Table:
+        return self._table(LABELS)
+
+    def _table(self, kinds: bytes) -> _Table:
+        entries, names = self._tables or (b"", b"")
+        return _Table(entries, names, kinds)
 
     def find(self, offset: int) -> str:
-        if self._functions is None or self._labels is None:
-            return ""
         for start, end, base in self._segments:
             if start <= offset < end:
                 address = offset - start + base
@@ -162,8 +171,7 @@ class _Image:
         if section is None:
             return
         strings = sections[section[6]]
-        entries, names = os.pread(file, section[5], section[4]), os.pread(file, strings[5], strings[4])
-        self._functions, self._labels = _Table(entries, names, FUNCTIONS), _Table(entries, names, LABELS)
+        self._tables = os.pread(file, section[5], section[4]), os.pread(file, strings[5], strings[4])
 
 
 @lru_cache(maxsize=256)

@@ -53,7 +53,7 @@ def test_a_block_that_never_ran_leaves_no_trace() -> None:
 def test_names_of_instructions() -> None:
     code = MULSS_ADDSS + MASKED_FMA + bytes.fromhex("d8c1") + bytes.fromhex("c5fc58c1")
     names = [where.instruction for where in fold([block(code)]).cells]
-    assert names == ["mulss xmm", "addss xmm", "vfmadd231ps zmm{k}", "fadd st", "vaddps ymm"]
+    assert sorted(names) == ["addss xmm", "fadd st", "mulss xmm", "vaddps ymm", "vfmadd231ps zmm{k}"]
 
 
 @pytest.mark.parametrize("axis", AXES)

@@ -50,7 +50,8 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         result = group.main(arguments, prog_name="flopwatch", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -115,10 +115,8 @@ def classify_block(block: Block, *, by_instruction: bool = False) -> Classified:
     if not (by_instruction or block.active):
         return Classified(decoded.tally * runs, vector_instructions, unknown)
     active = dict(block.active)
-    tallies = [
-        (each.mnemonic, _tally(each.work, each.masked, runs, active.get(each.offset) if each.masked else None))
-        for each in decoded.counted
-    ]
+    tallies = [(mnemonic, tally * runs) for mnemonic, tally in decoded.unmasked]
+    tallies += [(each.mnemonic, _tally(each.work, True, runs, active.get(each.offset))) for each in decoded.masked]
     total = Tally.total(tally for _, tally in tallies)
     if not by_instruction:
         return Classified(total, vector_instructions, unknown)
@@ -129,17 +127,17 @@ def classify_block(block: Block, *, by_instruction: bool = False) -> Classified:
     return Classified(total, vector_instructions, unknown, breakdown)
 
 
-class _CountedInstruction(NamedTuple):
+class _Masked(NamedTuple):
     offset: int
     mnemonic: str
     work: Work
-    masked: bool
 
 
 class _Decoded(NamedTuple):
-    """A block's bytes, read: what one run of it does, masks not recorded."""
+    """A block's bytes, read: what one run of it does. `tally` has all of it, masks not recorded."""
 
-    counted: tuple[_CountedInstruction, ...]
+    unmasked: tuple[tuple[str, Tally], ...]
+    masked: tuple[_Masked, ...]
     tally: Tally
     vector_instructions: int
     unknown: tuple[tuple[str, int], ...]
@@ -147,17 +145,24 @@ class _Decoded(NamedTuple):
 
 @lru_cache(maxsize=1 << 17)
 def _decode(code: bytes, isa: str, scalable_bits: int) -> _Decoded:
-    counted: list[_CountedInstruction] = []
+    # Unrolled kernels have blocks of hundreds of instructions of two or three kinds: equal ones are one entry.
+    equal: dict[tuple[str, Work], int] = {}
+    masked: list[_Masked] = []
     unknown: dict[str, int] = {}
     vector_instructions = 0
-    for offset, form, masked in _instructions(code, isa, scalable_bits):
-        if form.work is not None:
-            counted.append(_CountedInstruction(offset, form.mnemonic, form.work, masked))
-        elif not form.reason:
-            unknown[form.mnemonic] = unknown.get(form.mnemonic, 0) + 1
+    for offset, form, has_mask in _instructions(code, isa, scalable_bits):
+        if form.work is None:
+            if not form.reason:
+                unknown[form.mnemonic] = unknown.get(form.mnemonic, 0) + 1
+        elif has_mask:
+            masked.append(_Masked(offset, form.mnemonic, form.work))
+        else:
+            kind = form.mnemonic, form.work
+            equal[kind] = equal.get(kind, 0) + 1
         vector_instructions += form.vector
-    tally = Tally.total(_tally(each.work, each.masked, runs=1, mask_bits=None) for each in counted)
-    return _Decoded(tuple(counted), tally, vector_instructions, tuple(unknown.items()))
+    unmasked = tuple((name, _tally(work, False, times, None)) for (name, work), times in equal.items())
+    whole = [tally for _, tally in unmasked] + [_tally(each.work, True, 1, None) for each in masked]
+    return _Decoded(unmasked, tuple(masked), Tally.total(whole), vector_instructions, tuple(unknown.items()))
 
 
 def _instructions(code: bytes, isa: str, scalable_bits: int, address: int = 0) -> Iterator[tuple[int, Form, bool]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-from flopwatch.counters.hardware.perf_event import TYPE_RAW, Attr, Kernel, Value
+from flopwatch.counters.hardware.perf_event import TYPE_RAW, TYPE_SOFTWARE, Attr, Kernel, Value
 from flopwatch.counters.hardware.refusals import refused, shared
 from flopwatch.counters.hardware.surroundings import Surroundings
 from flopwatch.errors import CannotMeasureError, UsageError
@@ -33,14 +33,20 @@ class Event:
     config1: int = 0
     counters: int = 1
     pmu: str = ""
+    kernel: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name} (r{self.config:x})" if self.type >= TYPE_RAW else self.name
+        return f"{self.name} (r{self.config:x})" if self.raw and self.name[1:] != f"{self.config:x}" else self.name
+
+    @property
+    def raw(self) -> bool:
+        """Whether it is an event of the processor, with a raw code; software events are the kernel's own."""
+        return self.type != TYPE_SOFTWARE
 
     @property
     def attr(self) -> Attr:
-        """What the kernel is told, in user space only; software events happen in the kernel, so that is not left out for them."""
-        return Attr(self.type, self.config, self.config1)
+        """What the kernel is told: user space only, but for software events that happen in the kernel (`kernel`)."""
+        return Attr(self.type, self.config, self.config1, kernel=self.kernel)
 
 
 class Opened:

@@ -187,9 +187,17 @@ def difference(later: int, earlier: int) -> int:
 
 
 def executable(code: bytes) -> mmap.mmap:
-    """Memory that holds `code` and may be executed; OSError or PermissionError where the system forbids such memory."""
-    memory = mmap.mmap(-1, -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    """Memory that holds `code` and may be executed; OSError where the system forbids such memory.
+
+    It is written before it may be executed: that change makes the kernel see to the instruction caches on Arm.
+    """
+    size = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE)
     memory.write(code)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    if _libc().mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_EXEC) < 0:
+        found = ctypes.get_errno()
+        raise OSError(found, os.strerror(found))
     return memory
 
 

@@ -6,9 +6,10 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 
-from flopwatch.counters import Availability, CommandOptions, CommandResult
+from flopwatch.counters import Availability, CommandOptions, CommandResult, Needs
 from flopwatch.counters.instrumented import library
 from flopwatch.counters.instrumented.inprocess import Engine, LabelledBlock
+from flopwatch.subjects import elf
 
 __all__ = ["COUNTER", "Engine", "InstrumentedCounter", "LabelledBlock"]
 
@@ -18,8 +19,10 @@ class InstrumentedCounter:
 
     name = "instrumented"
 
-    def available(self) -> Availability:
-        """Whether this is x86-64 Linux and the engine was built; never raises."""
+    def available(self, needs: Needs = Needs()) -> Availability:
+        """Whether this is x86-64 Linux and the engine was built; it can do all but count events by name. Never raises."""
+        if needs.events:
+            return Availability(False, "it has no events.", "Leave -e out.")
         if sys.platform != "linux" or platform.machine() != "x86_64":
             return Availability(
                 False,
@@ -34,13 +37,17 @@ class InstrumentedCounter:
             )
         return Availability(True)
 
+    def check(self, program: elf.Program) -> None:
+        """Raise CannotMeasureError for a program that the engine cannot follow from its start."""
+        elf.check(program)
+
     def run_command(self, argv: Sequence[str], options: CommandOptions) -> CommandResult:
         """Run a command to its end, its input, output and signals untouched, and return what ran."""
         from flopwatch.counters.instrumented import commands
 
         return commands.run(argv, options)
 
-    def attach(self, pid: int, wait: Callable[[], bool]) -> CommandResult:
+    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = Needs()) -> CommandResult:
         """Follow a running process while `wait()` blocks, then leave it running."""
         from flopwatch.counters.instrumented import attaching
 
