@@ -9,7 +9,7 @@ import msgspec
 from flopwatch import __version__
 from flopwatch.counters import Availability
 from flopwatch.diagnosis import caches, cpu, engine, frameworks, gpu, isa, permissions, pmu, virtualisation
-from flopwatch.diagnosis.findings import Finding, Section, State
+from flopwatch.diagnosis.findings import Finding, Section, State, verdict
 from flopwatch.diagnosis.host import Host
 from flopwatch.errors import CannotMeasureError
 
@@ -18,7 +18,7 @@ __all__ = ["Diagnosis", "Finding", "Host", "Section", "State", "diagnose", "enco
 # 1  first
 SCHEMA = 1
 SUBJECTS = (cpu, caches, isa, virtualisation, pmu, permissions, gpu, frameworks)
-TRIALS: Mapping[str, Callable[[], Availability]] = {"instrumented": engine.trial}
+TRIALS: Mapping[str, Callable[[], Availability]] = {engine.NAME: engine.trial, pmu.NAME: pmu.trial}
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 def diagnose(host: Host | None = None, trials: Mapping[str, Callable[[], Availability]] = TRIALS) -> Diagnosis:
     """Look at the machine and try its counters now; never raises for what it finds."""
     seen = host or Host()
-    found = [engine.check(trials["instrumented"]), pmu.verdict(trials["hardware"])]
+    found = [verdict(each.NAME, trials[each.NAME](), each.WORKS) for each in (engine, pmu)]
     usable = tuple(each.name for each in found if each.state is State.OK)
     counting = Section("what counts here", tuple(found), {"usable": list(usable)})
     return Diagnosis(usable=usable, sections=(counting, *(subject.check(seen) for subject in SUBJECTS)))

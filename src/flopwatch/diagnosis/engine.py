@@ -11,21 +11,12 @@ from pathlib import Path
 from flopwatch.counters import Availability, CommandOptions, Counter
 from flopwatch.counters.instrumented import COUNTER, selftest
 from flopwatch.diagnosis import tiny
-from flopwatch.diagnosis.findings import Finding, cannot, ok, todo
 from flopwatch.errors import FlopwatchError
 from flopwatch.flops import Classified, classify_block
 from flopwatch.subjects import elf
 
 NAME = "instrumented"
 WORKS = f"keeps all registers, and counted a program of {sum(tiny.EXPECTED.values()):,} FLOP exactly"
-
-
-def check(trial: Callable[[], Availability]) -> Finding:
-    """One line: whether the counter works here, or why not."""
-    found = trial()
-    if found.ok:
-        return ok(NAME, WORKS)
-    return todo(NAME, found.reason, found.todo) if found.todo else cannot(NAME, found.reason)
 
 
 def trial(
@@ -63,11 +54,11 @@ def _count(counter: Counter, loader: str) -> Availability:
     missing = [*result.reasons, *(reason for image in result.processes for reason in image.reasons)]
     if missing or not all(image.complete for image in result.processes):
         return Availability(False, f"it did not count all of a program ({'; '.join(missing) or 'no reason known'}).")
-    counted = Classified.total(classify_block(block) for image in result.processes for block in image.blocks).tally.flop()
+    counted = Classified.total(
+        classify_block(block) for image in result.processes for block in image.blocks
+    ).tally.flop()
     if counted != tiny.EXPECTED:
         shown = ", ".join(f"{count:,} {dtype}" for dtype, count in counted.items()) or "nothing"
         wanted = ", ".join(f"{count:,} {dtype}" for dtype, count in tiny.EXPECTED.items())
         return Availability(False, f"it counted {shown} FLOP of a program that does {wanted}.")
     return Availability(True)
-
-

@@ -49,7 +49,11 @@ def check(host: Host) -> Section:
     versions = {name: number for name in PACKAGES if (number := host.version(name))}
     findings: list[Finding] = [ok(name, f"{number}: {PACKAGES[name]}") for name, number in versions.items()]
     if not any(name in versions for name in LAYERED):
-        findings.append(todo("layers of models", "neither PyTorch nor Chainer is installed.", "Run `pip install 'flopwatch[torch]'`."))
+        findings.append(
+            todo(
+                "layers of models", "neither PyTorch nor Chainer is installed.", "Run `pip install 'flopwatch[torch]'`."
+            )
+        )
     caps = {name: host.env[name] for name in CAPS if host.env.get(name)}
     facts: dict[str, Any] = {"versions": versions, "isa_caps": caps}
     if "torch" in versions:

@@ -35,10 +35,17 @@ def check(host: Host) -> Section:
     if host.system == "darwin":
         findings.append(cannot("GPU", "Apple's GPUs let programs read no counters"))
     if not findings:
-        return Section("GPU", (cannot("GPU", "there is none with a driver (no nvidia-smi, /dev/nvidia*, /dev/kfd)"),), facts)
+        return Section(
+            "GPU", (cannot("GPU", "there is none with a driver (no nvidia-smi, /dev/nvidia*, /dev/kfd)"),), facts
+        )
     if cards:
         cupti = find_cupti(host)
-        facts |= {"nvml": not host.load(NVML), "cuda_driver": not host.load(DRIVER), "cupti": cupti[0], "restricted": None}
+        facts |= {
+            "nvml": not host.load(NVML),
+            "cuda_driver": not host.load(DRIVER),
+            "cupti": cupti[0],
+            "restricted": None,
+        }
         findings += [_library("NVML", NVML, host), _library("CUDA driver", DRIVER, host), _cupti(*cupti)]
         restricted = admin_only(host)
         facts["restricted"] = restricted
@@ -54,7 +61,9 @@ def nvidia_cards(host: Host) -> list[dict[str, str]]:
     cards = [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
     if cards:
         return cards
-    found = [re.search(r"Model:\s*(.+)", host.read(path)) for path in host.glob("proc/driver/nvidia/gpus/*/information")]
+    found = [
+        re.search(r"Model:\s*(.+)", host.read(path)) for path in host.glob("proc/driver/nvidia/gpus/*/information")
+    ]
     if any(found):
         return [{"name": match[1].strip()} for match in found if match]
     return [{"name": f"an NVIDIA GPU (/{path})"} for path in host.glob("dev/nvidia[0-9]*")]

@@ -30,7 +30,9 @@ def check(host: Host) -> Section:
         findings.append(ok("scalable vectors", f"{length * 8} bits by default"))
     hidden = [] if arm else chosen(flags, HIDDEN)
     if hidden:
-        findings.append(cannot("while counting", f"the instrumented counter hides these from programs: {' '.join(hidden)}"))
+        findings.append(
+            cannot("while counting", f"the instrumented counter hides these from programs: {' '.join(hidden)}")
+        )
     return Section("instruction sets", tuple(findings), facts | {"hidden": hidden})
 
 

@@ -22,7 +22,9 @@ PTRACE = {
 def check(host: Host) -> Section:
     """Capabilities, perf_event_paranoid, seccomp, ptrace_scope."""
     if host.system != "linux":
-        return Section("permissions", (cannot("permissions", f"these are settings of Linux, and this is {host.system}"),))
+        return Section(
+            "permissions", (cannot("permissions", f"these are settings of Linux, and this is {host.system}"),)
+        )
     status = dict(line.split(":", 1) for line in host.read("proc/self/status").splitlines() if ":" in line)
     effective = int(status.get("CapEff", "0").strip() or "0", 16)
     held = [name for name, bit in CAPABILITIES.items() if effective >> bit & 1]

@@ -2,38 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
-from flopwatch.counters import Availability
-from flopwatch.counters.hardware.refusals import INSTEAD
+from flopwatch.counters import Availability, Needs
+from flopwatch.counters.hardware import refusals
+from flopwatch.counters.hardware.surroundings import look
+from flopwatch.diagnosis.cpu import microarchitectures
 from flopwatch.diagnosis.findings import Finding, Section, cannot, ok, todo
 from flopwatch.diagnosis.host import Host
+from flopwatch.errors import FlopwatchError
+from flopwatch.flops import pmu
 
 NAME = "hardware"
-NOTHING_TO_DO = (INSTEAD, "Count on Linux")
+WORKS = "loops of known work were counted exactly"
 
 
 def check(host: Host) -> Section:
-    """The core PMUs and what the events of this processor can and cannot tell."""
+    """The core PMUs that the kernel shows, and what the events of this processor can and cannot tell."""
     seen = host.surroundings()
-    names = [pmu.name for pmu in seen.pmus]
+    names = [each.name for each in seen.pmus]
     findings: list[Finding] = []
     if names:
-        findings.append(ok("counters", f"the kernel shows {', '.join(names)}"))
-    elif seen.hypervisor or seen.wsl:
-        findings.append(cannot("counters", "none: this virtual machine has no virtual PMU"))
+        findings.append(ok("PMU", f"the kernel shows {', '.join(names)}"))
+    elif seen.wsl or seen.hypervisor:
+        findings.append(cannot("PMU", "this virtual machine has no virtual PMU"))
     else:
-        findings.append(cannot("counters", "the kernel shows none"))
+        findings.append(cannot("PMU", "the kernel shows none"))
     if seen.watchdog and names:
         findings.append(todo("NMI watchdog", "it holds one counter.", "Run `sudo sysctl kernel.nmi_watchdog=0`."))
-    return Section("hardware counters", tuple(findings), {"pmus": names, "watchdog": seen.watchdog})
+    facts = {"pmus": names, "watchdog": seen.watchdog, "events": []}
+    try:
+        known = microarchitectures(host)
+    except FlopwatchError as error:
+        return Section("events", (*findings, cannot("events", error.happened)), facts)
+    for name in known:
+        findings += _events(name)
+    facts["events"] = list(known)
+    return Section("events", tuple(findings), facts)
 
 
-def verdict(trial: Callable[[], Availability]) -> Finding:
-    """One line: whether the counter works here, or why not."""
-    found = trial()
-    if found.ok:
-        return ok(NAME, found.reason or "known loops were counted exactly")
-    if not found.todo or found.todo.startswith(NOTHING_TO_DO):
-        return cannot(NAME, found.reason)
-    return todo(NAME, found.reason, found.todo)
+def _events(name: str) -> Iterator[Finding]:
+    """What is known of the events of a microarchitecture; whether they can be opened here is another matter."""
+    try:
+        table = pmu.table(name)
+    except FlopwatchError as error:
+        yield cannot(name, error.seen or error.happened)
+        return
+    dtypes = " ".join(str(dtype) for dtype in table.sets)
+    yield ok(
+        name, f"FLOP of {dtypes.replace('any', 'all datatypes together')}; {table.budget.counters} counters a thread"
+    )
+    for sentence in (*table.overcounts, *table.cannot):
+        yield cannot("  limits", sentence)
+
+
+def trial() -> Availability:
+    """Available, and calibrated anew instead of from the cache; never raises."""
+    seen = look()
+    refusal = refusals.at_sight(seen)
+    if refusal is not None:
+        return refusal
+    # What this loads is heavy, and of no use where there is no PMU.
+    from flopwatch.counters.hardware.policy import Policy
+
+    with tempfile.TemporaryDirectory(prefix="flopwatch-doctor-") as folder:
+        return Policy(seen, cached=Path(folder)).judge(Needs())

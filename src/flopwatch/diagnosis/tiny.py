@@ -47,6 +47,8 @@ def program(loader: str) -> bytes:
     ]
     head = b"\x7fELF\2\1\1" + bytes(9)
     head += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, entry, 64, 0, 0, 64, _PHDR.size, count, 64, 0, 0)
-    head += b"".join(_PHDR.pack(kind, flags, offset, at, at, size, size, align) for kind, flags, offset, at, size, align in headers)
+    head += b"".join(
+        _PHDR.pack(kind, flags, offset, at, at, size, size, align) for kind, flags, offset, at, size, align in headers
+    )
     text = (head + interpreter).ljust(symbols, b"\0") + bytes(24) + CODE
     return text.ljust(PAGE, b"\0") + table

@@ -23,7 +23,10 @@ def check(host: Host) -> Section:
 def virtual_machine(host: Host) -> str:
     """What points to a virtual machine, in words; empty if nothing does."""
     seen = host.surroundings()
-    kind, maker = host.read("sys/hypervisor/type"), f"{host.read(f'{DMI}/sys_vendor')} {host.read(f'{DMI}/product_name')}"
+    kind, maker = (
+        host.read("sys/hypervisor/type"),
+        f"{host.read(f'{DMI}/sys_vendor')} {host.read(f'{DMI}/product_name')}",
+    )
     if seen.wsl:
         return "WSL2, Linux inside Windows"
     if not (seen.hypervisor or kind):
