@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flopwatch.counters.hardware.surroundings import cpu_list
 from flopwatch.diagnosis.findings import Finding, Section, cannot, ok
 from flopwatch.diagnosis.host import Host
 
@@ -45,8 +46,8 @@ def _text(cache: dict[str, Any]) -> str:
 
 def _size(count: int) -> str:
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= size and count % size == 0:
-            return f"{count // size} {unit}"
+        if count >= size:
+            return f"{count / size:g} {unit}"
     return f"{count} bytes"
 
 
@@ -56,6 +57,4 @@ def _bytes(text: str) -> int:
 
 
 def _cpus(text: str) -> int:
-    from flopwatch.counters.hardware.surroundings import cpu_list
-
     return max(len(cpu_list(text)), 1)
