@@ -100,14 +100,14 @@ def _record(
     everything = Classified.total(work.values())
     what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
     return Record(
-        counter="instrumented",
+        counter=counting.counter,
         command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
         subject="model",
         convention=convention,
         lanes=lanes,
         complete=not counting.partial,
         partial=counting.partial,
-        notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes),
+        notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes, *counting.notes),
         unknown=_unknown(everything),
         vector_instructions=everything.vector_instructions,
         machine=machine(),

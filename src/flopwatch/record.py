@@ -52,6 +52,16 @@ class Unknown(msgspec.Struct, frozen=True):
     count: int
 
 
+class EventCount(msgspec.Struct, frozen=True):
+    """A hardware event that was counted: its raw code in hexadecimal ("" for one of the kernel's own), and its FLOP per count."""
+
+    name: str
+    code: str
+    count: int
+    weight: int | None = None
+    cores: str = ""
+
+
 class Process(msgspec.Struct, frozen=True):
     """One program image of one process; `name` is its name on the process axis, `how` how it came to be."""
 
@@ -76,7 +86,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A measurement. Stored are operations; FLOP figures are made from them under a named convention.
 
     `partial` says what is missing, `hidden` names instruction sets hidden from the program, `vector_instructions` is
-    how many ran in all. `seconds` is the median of `timed_seconds`, wall times of uninstrumented runs; None without any.
+    how many ran in all, `events` what hardware counted. `seconds` is the median of `timed_seconds`, wall times of
+    uninstrumented runs; None without any.
     """
 
     schema: int = SCHEMA
@@ -96,6 +107,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     repeats: tuple[Repeat, ...] = ()
     processes: tuple[Process, ...] = ()
     unknown: tuple[Unknown, ...] = ()
+    events: tuple[EventCount, ...] = ()
     vector_instructions: int = 0
     machine: dict[str, str] = {}
     versions: dict[str, str] = {}

@@ -55,6 +55,10 @@ class Needs:
     events: tuple[RawEvent, ...] = ()
 
 
+ANYTHING = Needs()
+"""No wishes."""
+
+
 @dataclass(frozen=True, slots=True)
 class KindReadings:
     """What the events of one kind of core counted, with the table that says what they are worth."""
@@ -97,8 +101,8 @@ class ProcessImage:
     """One program image of one process: what it executed between its exec or fork and its end, or its next exec.
 
     `how` is how it came to be ("spawn", "fork", "vfork", "exec", "attach"); `reasons` say what is missing when it is
-    not `complete`; each block's scope names its thread by number; a counter has either `blocks` or `readings`. `jit_map` is the text of the run-time code's own
-    name table (lines of "start size name" in hexadecimal), if there is one.
+    not `complete`; each block's scope names its thread by number; a counter has either `blocks` or `readings`. `jit_map`
+    is the text of the run-time code's own name table (lines of "start size name" in hexadecimal), if there is one.
     """
 
     pid: int
@@ -140,7 +144,7 @@ class CommandOptions:
 
     env: Mapping[str, str] | None = None
     imports: bool = False
-    needs: Needs = Needs()
+    needs: Needs = ANYTHING
 
 
 class Counter(Protocol):
@@ -148,20 +152,20 @@ class Counter(Protocol):
 
     name: str
 
-    def available(self, needs: Needs = Needs()) -> Availability:
+    def available(self, needs: Needs = ANYTHING) -> Availability:
         """Whether it works here, and can do what is asked of it; never raises."""
 
-    def check(self, program: Program) -> None:
-        """Raise CannotMeasureError for a program that it cannot follow from its start."""
+    def check(self, program: Program, *, running: bool = False) -> None:
+        """Raise CannotMeasureError for a program that it cannot follow: from its start, or while it is running."""
 
     def run_command(self, argv: Sequence[str], options: CommandOptions) -> CommandResult:
         """Run a command to its end, its input, output and signals untouched, and return what ran."""
 
-    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = Needs()) -> CommandResult:
+    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = ANYTHING) -> CommandResult:
         """Follow a running process while `wait()` blocks (it returns True if interrupted), then leave it running."""
 
 
-def find(name: str = "auto", needs: Needs = Needs()) -> Counter:
+def find(name: str = "auto", needs: Needs = ANYTHING) -> Counter:
     """The counter of that name, or for "auto" the first that works here and tells apart all that this processor computes in.
 
     Raises UsageError for a name that does not exist, CannotMeasureError for a counter that does not work here.

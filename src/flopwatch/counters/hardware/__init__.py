@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from flopwatch.counters import Availability, CommandOptions, CommandResult, Needs
+from flopwatch.counters import ANYTHING, Availability, CommandOptions, CommandResult, Needs
 from flopwatch.counters.hardware import refusals, surroundings
 from flopwatch.errors import CannotMeasureError
 from flopwatch.subjects import elf
@@ -29,7 +29,7 @@ class HardwareCounter:
         self._given = policy
         self._made: Policy | None = policy
 
-    def available(self, needs: Needs = Needs()) -> Availability:
+    def available(self, needs: Needs = ANYTHING) -> Availability:
         """Whether this processor's events can be opened, count right, and can do what is asked of them; never raises."""
         if self._given is None:
             seen = surroundings.look()
@@ -40,9 +40,9 @@ class HardwareCounter:
 
         return limits(needs) or self._policy().judge(needs)
 
-    def check(self, program: elf.Program) -> None:
+    def check(self, program: elf.Program, *, running: bool = False) -> None:
         """Raise CannotMeasureError for a program that raises its privileges: the kernel takes the events away then."""
-        if raised := elf.raises_privileges(program.path):
+        if not running and (raised := elf.raises_privileges(program.path)):
             raise CannotMeasureError(
                 f"{program.path!r} cannot be counted: it is a {raised} program, from which the kernel takes all events away.",
                 todo="Run flopwatch as the user that the program changes to, or count a copy without that permission.",
@@ -56,7 +56,7 @@ class HardwareCounter:
         made = policy.plan(options.needs)
         return running.run(argv, options, made, policy.kernel, policy.seen, self._facts(options.needs))
 
-    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = Needs()) -> CommandResult:
+    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = ANYTHING) -> CommandResult:
         """Count a running process and what it starts from here on while `wait()` blocks."""
         from dataclasses import replace
 
@@ -66,7 +66,7 @@ class HardwareCounter:
         made = policy.plan(replace(needs, once=True))
         return running.attach(pid, wait, made, policy.kernel, policy.seen, self._facts(needs))
 
-    def engine(self, needs: Needs = Needs()) -> Engine:
+    def engine(self, needs: Needs = ANYTHING) -> Engine:
         """An engine that counts inside this process; one run of events, so that a total may take the place of datatypes."""
         from dataclasses import replace
 

@@ -109,7 +109,7 @@ def _count(
             run(loop, ROUNDS)
             after = opened.read()[0]
             for event, first, last in zip(events, before, after, strict=True):
-                counts[loop.name][event.name] = difference(last.count, first.count)
+                counts[loop.name][event.name] = difference(last.counted, first.counted)
         opened.disable()
         return not_always_on(events, opened.read()[0])
 
@@ -142,7 +142,11 @@ def _outcome(kind: Kind, loop: Loop, counts: Mapping[str, int]) -> _Outcome:
 def _wrong(kind: Kind, outcomes: Sequence[_Outcome], seen: Surroundings) -> Iterator[str]:
     basic = [outcome for outcome in outcomes if outcome.loop.basic]
     if basic and not any(outcome.measured > NOISE for outcome in basic):
-        what = "the virtual PMU of this machine is half there" if seen.hypervisor else "they do not count on this processor"
+        what = (
+            "the virtual PMU of this machine is half there"
+            if seen.hypervisor
+            else "they do not count on this processor"
+        )
         yield f"the events can be opened, but stay at 0 whatever runs: {what}."
         return
     for outcome in basic:
@@ -180,11 +184,17 @@ def _culprit(kind: Kind, loop: Loop, outcome: _Outcome) -> str:
 
 
 def _facts(outcomes: Sequence[_Outcome]) -> Iterator[str]:
-    for operation, what in ((Operation.MINMAX, "minimum and maximum"), (Operation.DIV, "divisions"), (Operation.SQRT, "square roots")):
-        yield from _about([each for each in outcomes if each.loop.operation is operation and not each.loop.masked], what)
+    for operation, what in (
+        (Operation.MINMAX, "minimum and maximum"),
+        (Operation.DIV, "divisions"),
+        (Operation.SQRT, "square roots"),
+    ):
+        yield from _about(
+            [each for each in outcomes if each.loop.operation is operation and not each.loop.masked], what
+        )
     yield from _about([each for each in outcomes if each.loop.dtype is DType.BF16], "bf16 dot products")
-    yield from _about([each for each in outcomes if each.loop.dtype is DType.FP16], "fp16 arithmetic")
-    yield from _about([each for each in outcomes if each.loop.dtype is DType.X87], "x87 arithmetic")
+    yield from _about([each for each in outcomes if each.loop.dtype is DType.FP16], "fp16 operations")
+    yield from _about([each for each in outcomes if each.loop.dtype is DType.X87], "x87 operations")
     masked = [each for each in outcomes if each.loop.masked]
     if masked and all(each.exact for each in masked):
         yield "lanes that a mask switched off are counted in full"

@@ -27,7 +27,11 @@ class Engine:
     `reasons`: their counts are too low, and nothing is scaled.
     """
 
-    def __init__(self, plan: Plan | Callable[[], Plan], kernel: Kernel, seen: Surroundings, facts: Sequence[str] = ()) -> None:
+    counter = "hardware"
+
+    def __init__(
+        self, plan: Plan | Callable[[], Plan], kernel: Kernel, seen: Surroundings, facts: Sequence[str] = ()
+    ) -> None:
         self.reasons: list[str] = []
         self.facts = tuple(facts)
         self._given = plan
@@ -69,7 +73,7 @@ class Engine:
             for thread, values in now.items():
                 counts = of_label.setdefault(thread, [0] * len(values))
                 for i, (value, before) in enumerate(zip(values, self._last[thread], strict=True)):
-                    counts[i] += difference(value.count, before.count)
+                    counts[i] += difference(value.counted, before.counted)
             self._last = now
 
     def stop(self) -> None:

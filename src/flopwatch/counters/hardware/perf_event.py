@@ -19,18 +19,6 @@ from typing import NamedTuple, Protocol
 
 # enum perf_type_id; further numbers are given out by the kernel, one for each folder of /sys/bus/event_source/devices.
 TYPE_HARDWARE, TYPE_SOFTWARE, TYPE_RAW = 0, 1, 4
-# enum perf_sw_ids, under the names that `perf list` has for them.
-SOFTWARE = {
-    "cpu-clock": 0,
-    "task-clock": 1,
-    "page-faults": 2,
-    "context-switches": 3,
-    "cpu-migrations": 4,
-    "minor-faults": 5,
-    "major-faults": 6,
-    "alignment-faults": 7,
-    "emulation-faults": 8,
-}
 FLAG_FD_CLOEXEC = 1 << 3  # Linux 3.14
 FORMAT_TOTAL_TIME_ENABLED, FORMAT_TOTAL_TIME_RUNNING = 1 << 0, 1 << 1
 # _IO('$', n): direction 0, size 0.
@@ -42,7 +30,9 @@ DISABLED, INHERIT, EXCLUDE_KERNEL, EXCLUDE_HV, ENABLE_ON_EXEC = 1 << 0, 1 << 1, 
 # PERF_ATTR_SIZE_VER0 (Linux 2.6.31) ends behind config1, VER1 (2.6.33, config2) behind the next word. Nothing later is needed, and a
 # kernel takes every size from VER0 on: it sets what it is not given to zero, and refuses (E2BIG) only bits that it does not know.
 ATTR_SIZE_VER1 = 72
-_ATTR = struct.Struct("=IIQQQQQIIQQ")  # type size config period sample_type read_format flags wakeup bp_type config1 config2
+_ATTR = struct.Struct(
+    "=IIQQQQQIIQQ"
+)  # type size config period sample_type read_format flags wakeup bp_type config1 config2
 _READ = struct.Struct("=QQQ")  # value, time_enabled, time_running: what read_format asks for, without PERF_FORMAT_GROUP
 
 # The call's number: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (arm64, riscv, loongarch).
@@ -78,7 +68,7 @@ class Attr:
 class Value(NamedTuple):
     """What an event has counted, and for how many nanoseconds it was wanted and was on a counter."""
 
-    count: int
+    counted: int
     enabled: int
     running: int
 

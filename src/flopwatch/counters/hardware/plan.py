@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from flopwatch.counters import RawEvent
 from flopwatch.counters.hardware.opening import Event
-from flopwatch.counters.hardware.perf_event import SOFTWARE, TYPE_RAW, TYPE_SOFTWARE
+from flopwatch.counters.hardware.perf_event import TYPE_RAW, TYPE_SOFTWARE
+from flopwatch.counters.hardware.software import SOFTWARE
 from flopwatch.counters.hardware.surroundings import Pmu
-from flopwatch.errors import CannotMeasureError, UsageError
+from flopwatch.errors import CannotMeasureError
 from flopwatch.flops.operations import DType, Operation
 from flopwatch.flops.pmu import Budget, PmuRow, PmuTable
 
 IN_THE_KERNEL = ("context-switches", "cpu-migrations")
-_RAW = re.compile(r"r([0-9a-f]{1,16})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,32 +98,6 @@ def groups(kind: Kind, rows: Iterable[PmuRow]) -> list[tuple[Event, ...]]:
 def counters_of(budget: Budget, *, alone: bool) -> int:
     """How many counters a thread has; `alone` if no other thread runs on its core."""
     return budget.alone if alone and budget.alone is not None else budget.counters
-
-
-def parse(text: str) -> tuple[RawEvent, ...]:
-    """Events as typed after -e: names or raw codes, with commas between, each with its weight behind "=" if it has one.
-
-    Raises UsageError for what is no event.
-    """
-    found = []
-    for part in text.split(","):
-        name, equals, weight = part.strip().partition("=")
-        name = name.removesuffix(":u")
-        if equals and not weight.isdigit():
-            raise UsageError(
-                f"{weight!r} is no weight for the event {name}.", todo="Give FLOP per count, for example r08c7=4."
-            )
-        raw = _RAW.fullmatch(name)
-        if raw is None and name not in SOFTWARE:
-            raise UsageError(
-                f"There is no event {name!r}.",
-                todo=f"Give raw codes as perf has them (r02c7: umask 02, event c7), or: {', '.join(SOFTWARE)}.",
-            )
-        found.append(RawEvent(name, int(raw[1], 16) if raw else 0, int(weight) if equals else None))
-    names = [each.name for each in found]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise UsageError(f"The event {twice} is named twice.")
-    return tuple(found)
 
 
 def raw_plan(events: Sequence[RawEvent], pmus: Sequence[Pmu], known: PmuTable | None) -> Plan:

@@ -194,6 +194,8 @@ def limits(needs: Needs, axes: Sequence[str] = ("library", "symbol", "instructio
         return Availability(False, "its events count lanes that a mask switched off.", f"{INSTEAD}, or --lanes full.")
     if needs.convention == "arithmetic":
         return Availability(
-            False, "its events do not tell minimum and maximum from other operations.", f"{INSTEAD}, or --convention pmu."
+            False,
+            "its events do not tell minimum and maximum from other operations.",
+            f"{INSTEAD}, or --convention pmu.",
         )
     return None

@@ -75,7 +75,9 @@ def because(error: OSError, seen: Surroundings, event: str, *, pid: int = 0) -> 
     name = errno.errorcode.get(number, str(number))
     explain = _EXPLAINED.get(number)
     if explain is None:
-        return Availability(False, f"the kernel refused to count {event}: {os.strerror(number)} ({name}).", f"{INSTEAD}.")
+        return Availability(
+            False, f"the kernel refused to count {event}: {os.strerror(number)} ({name}).", f"{INSTEAD}."
+        )
     reason, todo = explain(seen, event, pid)
     return Availability(False, f"{reason} ({name}).", f"{todo}.")
 
@@ -123,7 +125,10 @@ def _not_supported(seen: Surroundings, event: str, pid: int) -> tuple[str, str]:
 
 
 def _invalid(seen: Surroundings, event: str, pid: int) -> tuple[str, str]:
-    return f"the PMU has no event with the code of {event}, or the kernel is too old for it", f"{INSTEAD}, or a newer kernel"
+    return (
+        f"the PMU has no event with the code of {event}, or the kernel is too old for it",
+        f"{INSTEAD}, or a newer kernel",
+    )
 
 
 def _too_many(seen: Surroundings, event: str, pid: int) -> tuple[str, str]:

@@ -26,7 +26,12 @@ WITH_PARENT = "threads and processes that were started meanwhile are counted wit
 
 
 def run(
-    argv: Sequence[str], options: CommandOptions, plan: Plan, kernel: Kernel, seen: Surroundings, notes: Sequence[str] = ()
+    argv: Sequence[str],
+    options: CommandOptions,
+    plan: Plan,
+    kernel: Kernel,
+    seen: Surroundings,
+    notes: Sequence[str] = (),
 ) -> CommandResult:
     """Run a command once for each set of events that fits on the counters; all runs but the first have no output.
 
@@ -82,7 +87,9 @@ def _too_low(found: tuple[Event, Value], seen: Surroundings, may_rerun: bool) ->
     reason, todo = shared(str(event), value.enabled, value.running, seen)
     if may_rerun:  # it was alone, and still not always on
         raise CannotMeasureError(
-            "The event could not be counted.", seen=f"{reason[0].upper()}{reason[1:]}, and counts are never scaled.", todo=todo
+            "The event could not be counted.",
+            seen=f"{reason[0].upper()}{reason[1:]}, and counts are never scaled.",
+            todo=todo,
         )
     return f"{reason}, so its count is too low"
 
@@ -145,7 +152,7 @@ def _readings(plan: Plan, counted: Mapping[int, Sequence[tuple[Event, Value]]]) 
             Reading(
                 Scope(thread=str(thread) if thread else ""),
                 event.name,
-                value.count,
+                value.counted,
                 event.config if event.raw else 0,
                 value.running,
                 value.running,

@@ -6,7 +6,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 
-from flopwatch.counters import Availability, CommandOptions, CommandResult, Needs
+from flopwatch.counters import ANYTHING, Availability, CommandOptions, CommandResult, Needs
 from flopwatch.counters.instrumented import library
 from flopwatch.counters.instrumented.inprocess import Engine, LabelledBlock
 from flopwatch.subjects import elf
@@ -19,7 +19,7 @@ class InstrumentedCounter:
 
     name = "instrumented"
 
-    def available(self, needs: Needs = Needs()) -> Availability:
+    def available(self, needs: Needs = ANYTHING) -> Availability:
         """Whether this is x86-64 Linux and the engine was built; it can do all but count events by name. Never raises."""
         if needs.events:
             return Availability(False, "it has no events.", "Leave -e out.")
@@ -37,9 +37,9 @@ class InstrumentedCounter:
             )
         return Availability(True)
 
-    def check(self, program: elf.Program) -> None:
-        """Raise CannotMeasureError for a program that the engine cannot follow from its start."""
-        elf.check(program)
+    def check(self, program: elf.Program, *, running: bool = False) -> None:
+        """Raise CannotMeasureError for a program that the engine cannot follow: from its start, or while it is running."""
+        elf.check(program, running=running)
 
     def run_command(self, argv: Sequence[str], options: CommandOptions) -> CommandResult:
         """Run a command to its end, its input, output and signals untouched, and return what ran."""
@@ -47,7 +47,7 @@ class InstrumentedCounter:
 
         return commands.run(argv, options)
 
-    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = Needs()) -> CommandResult:
+    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = ANYTHING) -> CommandResult:
         """Follow a running process while `wait()` blocks, then leave it running."""
         from flopwatch.counters.instrumented import attaching
 
