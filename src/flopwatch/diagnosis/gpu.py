@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from flopwatch.diagnosis import nvml
 from flopwatch.diagnosis.findings import Finding, Section, cannot, ok, todo
 from flopwatch.diagnosis.host import Host
 
 QUERY = ("nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total", "--format=csv,noheader")
-NVML = "libnvidia-ml.so.1"
+ASK_NVML = "from flopwatch.diagnosis import nvml; print(*nvml.rows(), sep='\\n')"
 DRIVER = "libcuda.so.1"
 CUPTI = ("libcupti.so.13", "libcupti.so.12", "libcupti.so.11.2")
 PACKAGES = ("nvidia-cuda-cupti", "nvidia-cuda-cupti-cu13", "nvidia-cuda-cupti-cu12", "nvidia-cuda-cupti-cu11")
@@ -41,12 +42,12 @@ def check(host: Host) -> Section:
     if cards:
         cupti = find_cupti(host)
         facts |= {
-            "nvml": not host.load(NVML),
+            "nvml": not host.load(nvml.LIBRARY),
             "cuda_driver": not host.load(DRIVER),
             "cupti": cupti[0],
             "restricted": None,
         }
-        findings += [_library("NVML", NVML, host), _library("CUDA driver", DRIVER, host), _cupti(*cupti)]
+        findings += [_library("NVML", nvml.LIBRARY, host), _library("CUDA driver", DRIVER, host), _cupti(*cupti)]
         restricted = admin_only(host)
         facts["restricted"] = restricted
         findings.append(_permission(restricted, host))
@@ -56,7 +57,8 @@ def check(host: Host) -> Section:
 
 def nvidia_cards(host: Host) -> list[dict[str, str]]:
     """Name, driver, compute capability and memory of each NVIDIA GPU; the name alone where only the kernel tells."""
-    rows = [[part.strip() for part in line.split(",")] for line in host.output(*QUERY).splitlines()]
+    text = host.output(*QUERY) or host.output(host.python, "-c", ASK_NVML)
+    rows = [[part.strip() for part in line.split(",")] for line in text.splitlines()]
     names = ("name", "driver", "compute_capability", "memory")
     cards = [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
     if cards:
@@ -88,9 +90,8 @@ def find_cupti(host: Host) -> tuple[str, str]:
 
 def site_libraries(host: Host) -> list[str]:
     """CUPTI libraries of the packages that PyTorch brings along."""
-    patterns = ("lib/python3*/site-packages/nvidia/*/lib/libcupti.so*",)
-    prefix = host.python.removeprefix("/").rsplit("/bin/", 1)[0]
-    return [f"{host.root / path}" for pattern in patterns for path in host.glob(f"{prefix}/{pattern}")]
+    folders = [folder.removeprefix("/") for folder in host.site]
+    return [f"{host.root / path}" for folder in folders for path in host.glob(f"{folder}/nvidia/*/lib/libcupti.so*")]
 
 
 def admin_only(host: Host) -> bool | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import subprocess
@@ -25,11 +24,11 @@ class Ran(NamedTuple):
     out: str
 
 
-def run(argv: Sequence[str], seconds: float, env: Mapping[str, str] | None = None) -> Ran | None:
+def run(argv: Sequence[str], seconds: float) -> Ran | None:
     """Run a command for at most so many seconds; None if it is not there or did not end in time."""
     try:
         ended = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds, env=env
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -45,12 +44,25 @@ def version(package: str) -> str | None:
 
 
 def load(library: str) -> str:
-    """Load a shared library into this process; the reason why it cannot be, or nothing."""
-    try:
-        ctypes.CDLL(library)
-    except OSError as error:
-        return str(error)
-    return ""
+    """Load a shared library; the reason why it cannot be, or nothing.
+
+    A process of its own does it: what a library does when it is loaded, and dies of, is no business of this one.
+    """
+    ran = run((sys.executable, "-c", _LOAD, library), 20)
+    if ran is None:
+        return f"{library}: loading it does not end"
+    return (
+        ran.out.strip() if ran.exit_code == 0 else f"{library}: loading it ends the process (exit code {ran.exit_code})"
+    )
+
+
+_LOAD = """
+import ctypes, sys
+try:
+    ctypes.CDLL(sys.argv[1])
+except OSError as error:
+    print(error)
+"""
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,7 @@ class Host:
     version: Callable[[str], str | None] = version
     load: Callable[[str], str] = load
     python: str = sys.executable
+    site: tuple[str, ...] = tuple(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
 
     def read(self, path: str) -> str:
         """The text of a file without blanks and zero bytes around it; empty if it cannot be read."""

@@ -38,12 +38,12 @@ def check(host: Host) -> Section:
     except FlopwatchError as error:
         return Section("events", (*findings, cannot("events", error.happened)), facts)
     for name in known:
-        findings += _events(name)
+        findings += _events(name, bool(names))
     facts["events"] = list(known)
     return Section("events", tuple(findings), facts)
 
 
-def _events(name: str) -> Iterator[Finding]:
+def _events(name: str, shown: bool) -> Iterator[Finding]:
     """What is known of the events of a microarchitecture; whether they can be opened here is another matter."""
     try:
         table = pmu.table(name)

@@ -181,7 +181,8 @@ def _x86_64(code: bytes, address: int) -> Iterator[tuple[int, Form, bool]]:
             # Where the next instruction begins is anybody's guess, so the rest of the block is one unknown.
             yield offset, Form(code[offset:][:_LONGEST_INSTRUCTION].hex(" "), vector=True), False
             return
-        yield offset, form_of(instruction.code), instruction.op_mask != Register.NONE
+        form = form_of(instruction.code)
+        yield offset, form, form.work is not None and instruction.op_mask != Register.NONE
         offset += instruction.len
 
 

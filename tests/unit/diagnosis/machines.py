@@ -63,7 +63,8 @@ class Machine:
             run=self._run,
             version=self.data.get("packages", {}).get,
             load=self._load,
-            python=self.data.get("python", "/usr/bin/python"),
+            python="/usr/bin/python",
+            site=("/opt/v/lib/python3.12/site-packages",),
         )
 
     def diagnosis(self) -> Diagnosis:
