@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from flopwatch.counters import Availability, CommandOptions, Counter
+from flopwatch.counters import Availability, CommandOptions, CommandResult, Counter
 from flopwatch.counters.instrumented import COUNTER, selftest
 from flopwatch.diagnosis import tiny
 from flopwatch.errors import FlopwatchError
@@ -36,18 +36,26 @@ def trial(
 
 
 def _count(counter: Counter, loader: str) -> Availability:
-    with tempfile.TemporaryDirectory(prefix="flopwatch-doctor-") as folder:
-        path = Path(folder) / "program"
-        path.write_bytes(tiny.program(loader))
-        path.chmod(0o700)
-        if not os.access(path, os.X_OK):
-            return Availability(
-                False,
-                f"files in {tempfile.gettempdir()} may not be executed, so that it could not be tried.",
-                "Name another folder: `TMPDIR=~/.cache flopwatch doctor`.",
-            )
-        env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-        result = counter.run_command([str(path)], CommandOptions(env=env))
+    tried = dict.fromkeys((tempfile.gettempdir(), "/dev/shm", os.path.expanduser("~/.cache"), os.getcwd()))
+    for place in tried:
+        try:
+            with tempfile.TemporaryDirectory(prefix="flopwatch-doctor-", dir=place) as folder:
+                path = Path(folder) / "program"
+                path.write_bytes(tiny.program(loader))
+                path.chmod(0o700)
+                if os.access(path, os.X_OK):
+                    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+                    return _judge(counter.run_command([str(path)], CommandOptions(env=env)))
+        except (FileNotFoundError, PermissionError):
+            continue  # no such folder, or not ours
+    return Availability(
+        False,
+        f"there is no folder for a program to try it on: files may not be executed in {', '.join(tried)}.",
+        "Name a folder where they may: `TMPDIR=FOLDER flopwatch doctor`.",
+    )
+
+
+def _judge(result: CommandResult) -> Availability:
     if result.exit_code or result.signal:
         how = f"signal {result.signal}" if result.signal else f"exit code {result.exit_code}"
         return Availability(False, f"a program that it counted ended with {how} instead of exit code 0.")

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from flopwatch.diagnosis import nvml
-from flopwatch.diagnosis.findings import Finding, Section, cannot, ok, todo
+from flopwatch.diagnosis.findings import Finding, Section, State, cannot, ok, todo
 from flopwatch.diagnosis.host import Host
 
 QUERY = ("nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total", "--format=csv,noheader")
@@ -36,9 +36,7 @@ def check(host: Host) -> Section:
     if host.system == "darwin":
         findings.append(cannot("GPU", "Apple's GPUs let programs read no counters"))
     if not findings:
-        return Section(
-            "GPU", (cannot("GPU", "there is none with a driver (no nvidia-smi, /dev/nvidia*, /dev/kfd)"),), facts
-        )
+        findings.append(cannot("GPU", "there is none with a driver (no nvidia-smi, /dev/nvidia*, /dev/kfd)"))
     if cards:
         cupti = find_cupti(host)
         facts |= {
@@ -112,9 +110,11 @@ def _library(name: str, library: str, host: Host) -> Finding:
     return cannot(name, reason) if reason else ok(name, f"{library} can be loaded")
 
 
-def _cupti(path: str, reason: str) -> Finding:
+def _cupti(path: str, reason: str, *, wanted: bool) -> Finding:
     if path:
         return ok("CUPTI", f"{path} can be loaded")
+    if not wanted:
+        return cannot("CUPTI", reason)
     return todo("CUPTI", f"{reason}.", "Run `pip install nvidia-cuda-cupti-cu12`.")
 
 
