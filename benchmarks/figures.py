@@ -2,7 +2,7 @@
 
     python benchmarks/figures.py [--python PYTHON] [--json FILE] [ROW ...]
 
-ROW is one or more of matmul, conv, googlenet, resnet18, vision, datatypes (default: all). PYTHON is one with torch,
+ROW is one or more of matmul, conv, googlenet, resnet18, vision, closed_form, datatypes (default: all). PYTHON is one with torch,
 torchvision and Chainer (default: FLOPWATCH_TORCH_PYTHON, else this one); flopwatch itself need not be installed there, but
 what it depends on must. Prints a Markdown table and ends with exit code 1 if a figure is not as expected.
 """
@@ -13,18 +13,13 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import flopwatch
-
-PROGRAMS = Path(__file__).parent / "programs"
-SOURCE = str(Path(flopwatch.__file__).parent.parent)
+from figures_lab import Lab, by_instruction, flop, lanes, threads
 
 N = 512
 PANEL = 448  # rows of B that OpenBLAS packs at once for its AVX-512 kernel (SGEMM_DEFAULT_Q)
@@ -34,9 +29,9 @@ SKIPPED = CHANNELS * CHANNELS * (SIDE * KERNEL - 2) ** 2
 ROWS, FEATURES = 128, 512
 LINEAR = ROWS * FEATURES * FEATURES
 ARTICLE = 3_254_293_004
+GOOGLENET = 1_581_647_872  # multiply-adds of its convolutions
+GOOGLENET_PANELS = 5_477_024  # elements of their results, each once for every 448 products or part of them
 CONV1 = 2 * (3 * 7 * 7) * (64 * 112 * 112)
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -48,77 +43,6 @@ class Figure:
     expected: str
     held: bool
     remark: str = ""
-
-
-@dataclass(frozen=True)
-class Lab:
-    """Runs flopwatch on the programs beside this file, and keeps the processor's instruction sets."""
-
-    python: str
-    folder: Path
-    flags: frozenset[str]
-
-    def stat(self, program: str, *arguments: str, env: Mapping[str, str] | None = None) -> Record:
-        """One run of a program under `flopwatch stat`, its record with rows by instruction."""
-        file = self.folder / "record.json"
-        options = ("--no-time", "--by", "instruction", "--strict", "--json", "-o", str(file))
-        program = str(PROGRAMS / program)
-        command = (sys.executable, "-m", "flopwatch", "stat", *options, "--", self.python, program, *arguments)
-        return self._record(command, file, env)
-
-    def model(self, name: str, *options: str, env: Mapping[str, str] | None = None) -> Record:
-        """One counted step under `flopwatch model`, its record with rows by layer."""
-        file = self.folder / "record.json"
-        measured = ("--measure", "--strict", "--json", "-o", str(file), *options)
-        return self._record((self.python, "-m", "flopwatch", "model", name, *measured), file, env)
-
-    def layer(self, factory: str, *options: str, env: Mapping[str, str] | None = None) -> Record:
-        """The same of a factory in torch_layers.py."""
-        return self.model(f"{PROGRAMS / 'torch_layers.py'}:{factory}", *options, env=env)
-
-    def output(self, program: str, *arguments: str) -> str:
-        """What a program that counts itself prints."""
-        return self._run((self.python, str(PROGRAMS / program), *arguments)).stdout
-
-    def _record(self, command: tuple[str, ...], file: Path, env: Mapping[str, str] | None) -> Record:
-        self._run(command, env)
-        record: Record = json.loads(file.read_text())
-        assert sum(
-            sum(row["flop"].values()) if record["subject"] != "model" else row["measured_flop"]
-            for row in record["rows"]
-        ) == sum(record["flop"].values()), "rows do not sum to the total"
-        return record
-
-    def _run(self, command: tuple[str, ...], env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join(filter(None, (SOURCE, os.environ.get("PYTHONPATH"))))
-        variables = os.environ | {"PYTHONPATH": path} | dict(env or {})
-        done = subprocess.run(command, capture_output=True, text=True, env=variables)
-        if done.returncode:
-            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-        return done
-
-
-def flop(record: Record, dtype: str = "fp32") -> int:
-    """FLOP of one datatype."""
-    return int(record["flop"].get(dtype, 0))
-
-
-def lanes(record: Record, operation: str, dtype: str) -> int:
-    """Executed lanes of one operation in one datatype."""
-    found = (each for each in record["operations"] if (each["operation"], each["dtype"]) == (operation, dtype))
-    return sum(each["count"] * each["lanes"] for each in found)
-
-
-def by_instruction(record: Record) -> dict[str, int]:
-    """FLOP by instruction, most first."""
-    rows = {row["name"]: sum(row["flop"].values()) for row in record["rows"]}
-    return dict(sorted(rows.items(), key=lambda item: -item[1]))
-
-
-def threads(number: int) -> dict[str, str]:
-    """The environment that gives every BLAS and OpenMP so many threads."""
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-    return dict.fromkeys(names, str(number))
 
 
 def matmul(lab: Lab) -> Iterator[Figure]:
@@ -158,13 +82,27 @@ def conv(lab: Lab) -> Iterator[Figure]:
 
 def googlenet(lab: Lab) -> Iterator[Figure]:
     """The article's network: the whole process, and its first layer by the article's hook."""
-    whole = flop(lab.stat("chainer_googlenet.py"))
+    record = lab.stat("chainer_googlenet.py")
+    whole = flop(record)
     yield Figure(
         "Chainer GoogLeNet, whole process under stat: fp32",
         f"{whole:,}",
         f"{ARTICLE:,} ± 1 % (the article, another processor)",
         abs(whole - ARTICLE) <= ARTICLE / 100,
         f"{whole / ARTICLE - 1:+.2%}",
+    )
+    gemm = sum(
+        each["count"] * each["lanes"] * 2
+        for cell in record["cells"]
+        if cell.get("symbol", "").startswith("sgemm_kernel")
+        for each in cell["operations"]
+        if each["operation"] == "fma"
+    )
+    yield Figure(
+        "of it in BLAS's sgemm kernel (all convolutions)",
+        f"{gemm:,}",
+        f"2·{GOOGLENET:,} + 2·{GOOGLENET_PANELS:,}: {2 * (GOOGLENET + GOOGLENET_PANELS):,} with panels of at most {PANEL}",
+        2 * GOOGLENET <= gemm <= 2 * GOOGLENET * 1.01,
     )
     name, first = json.loads(lab.output("chainer_googlenet.py", "functions"))[0]
     yield Figure(
@@ -201,6 +139,21 @@ def vision(lab: Lab) -> Iterator[Figure]:
             f"near {near:.4g}; rows sum to it",
             abs(found / near - 1) < 0.01 and rows == found,
             f"{sum(1 for row in record['rows'] if row['measured_flop'])} rows with work; {flop(record, 'fp64')} in fp64",
+        )
+
+
+def closed_form(lab: Lab) -> Iterator[Figure]:
+    """All convolutions of a network: the multiply-adds that their shapes say, without the padding."""
+    for name in ("resnet18", "resnet50"):
+        every, inside = map(int, lab.output("torch_closed_form.py", name).split())
+        cells = [cell for cell in lab.model(name)["cells"] if cell.get("op") == "aten::conv2d"]
+        found = sum(lanes(cell, "fma", "fp32") for cell in cells)
+        yield Figure(
+            f"torchvision {name}, fma lanes of its convolutions",
+            f"{found:,}",
+            f"{inside:,} by shape (padding skipped) or {every:,}",
+            found in (inside, every),
+            "padding skipped" if found == inside else "",
         )
 
 
@@ -244,7 +197,8 @@ def datatypes(lab: Lab) -> Iterator[Figure]:
 
 
 PARTS: dict[str, Callable[[Lab], Iterator[Figure]]] = {
-    "matmul": matmul, "conv": conv, "googlenet": googlenet, "resnet18": resnet18, "vision": vision, "datatypes": datatypes,
+    "matmul": matmul, "conv": conv, "googlenet": googlenet, "resnet18": resnet18, "vision": vision,
+    "closed_form": closed_form, "datatypes": datatypes,
 }  # fmt: skip
 
 

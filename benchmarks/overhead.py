@@ -3,7 +3,7 @@
     python benchmarks/overhead.py [--python PYTHON] [--rounds N] [--without-valgrind]
 
 PYTHON is one with torch and torchvision (default: FLOPWATCH_TORCH_PYTHON, else this one); flopwatch itself need not be
-installed there, but what it depends on must. Times are medians of N rounds (default 5). No side has the extra run that stat
+installed there, but what it depends on must. Times are the best of N rounds (default 5). No side has the extra run that stat
 makes for its time. Prints a Markdown table and ends with exit code 1 if a ratio misses its limit.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -70,14 +69,14 @@ def run(command: Sequence[str]) -> tuple[float, list[float]]:
 
 
 def in_turns(commands: Sequence[Sequence[str]], rounds: int) -> list[tuple[float, float]]:
-    """Medians of wall time and of the last number printed, of commands run in turns: a slow moment of the machine meets all."""
+    """Least wall time and least last number printed, of commands run in turns: other work on the machine only ever adds time."""
     results: list[list[tuple[float, float]]] = [[] for _ in commands]
     for number in range(rounds + 1):
         for command, kept in zip(commands, results, strict=True):
             wall, printed = run(command)
             if number:  # the first round brings the files into memory
                 kept.append((wall, printed[-1]))
-    return [(statistics.median(r[0] for r in kept), statistics.median(r[1] for r in kept)) for kept in results]
+    return [(min(wall for wall, _ in kept), min(printed for _, printed in kept)) for kept in results]
 
 
 def stat(folder: Path, *command: str) -> tuple[str, ...]:
@@ -89,7 +88,7 @@ def stat(folder: Path, *command: str) -> tuple[str, ...]:
 def spans(python: str, rounds: int) -> list[Ratio]:
     """A process that counts itself for a while: what the time before and the time after pay."""
     each = [run((python, CONV_NET, "spans"))[1] for _ in range(rounds)]
-    bare, before, within, after = (statistics.median(column) for column in zip(*each, strict=True))
+    bare, before, within, after = (min(column) for column in zip(*each, strict=True))
     return [
         Ratio("the same in process: before the first span / without flopwatch", before, bare, IDLE_LIMIT),
         Ratio("the same in process: within a span / without flopwatch", within, bare, STEADY_LIMIT),

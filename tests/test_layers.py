@@ -25,7 +25,7 @@ LAYERS = (
     ("views",),
     ("reports",),
     ("labelled",),
-    ("measuring",),
+    ("measuring", "imported"),
     ("diagnosis",),
     ("models", "chainer", "calling"),
     ("model_views",),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         measure_command,
         measure_model,
         measure_process,
+        read_counts,
         save,
     )
 
@@ -34,6 +35,7 @@ __all__ = [
     "measure_command",
     "measure_model",
     "measure_process",
+    "read_counts",
     "save",
 ]
 

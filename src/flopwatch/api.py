@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flopwatch.calling import Count, Measured, count, measure
+from flopwatch.imported import read_counts
 from flopwatch.measuring import measure_command, measure_process
 from flopwatch.models import MeasuredModel, measure_model
 from flopwatch.record import Record, load, save
@@ -24,6 +25,7 @@ __all__ = [
     "measure_command",
     "measure_model",
     "measure_process",
+    "read_counts",
     "save",
 ]
 

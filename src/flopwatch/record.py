@@ -130,6 +130,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return max(0.0, 1 - unknown / self.vector_instructions) if self.vector_instructions else float(not unknown)
 
     @property
+    def weighed(self) -> bool:
+        """Whether hardware counted operations without telling them apart, so that they are weighed by its rule for good."""
+        return any(key.operation is Operation.ANY for key in self.tally)
+
+    @property
     def rule(self) -> Convention:
         """The convention that this record's FLOP figures are under."""
         return CONVENTIONS[self.convention]
@@ -153,9 +158,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return by(self.by_place, axis, [process.name for process in self.processes] if axis == "process" else ())
 
     def under(self, *, convention: str | None = None, lanes: str | None = None) -> Record:
-        """The same measurement under another convention or counting of lanes; a convention brings its own lanes."""
+        """The same measurement under another convention or counting of lanes; a convention brings its own lanes.
+
+        Raises UsageError where hardware weighed the operations already, by a rule of its own.
+        """
         if convention is None and lanes is None:
             return self
+        if self.weighed and (convention not in (None, "pmu") or lanes == "active"):
+            raise UsageError(
+                "What hardware counted cannot be weighed by another rule.",
+                seen="It tells neither minima and approximations nor switched-off lanes apart.",
+                todo="Leave --convention and --lanes out, or count with --counter instrumented.",
+            )
         kept = self.lanes if convention is None else None
         return msgspec.structs.replace(self, convention=convention or self.convention, lanes=lanes or kept)
 

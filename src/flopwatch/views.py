@@ -123,6 +123,8 @@ def remarks(record: Record) -> tuple[str, ...]:
     """Sentences that belong to the figures: shares, coverage, what is missing or hidden, time."""
     lanes = "switched-on lanes only" if record.counted_lanes == "active" else "lanes of masked instructions in full"
     lines = [f"convention: {CONVENTIONS.get(record.convention, record.convention)}, {lanes}"]
+    if record.weighed:
+        lines = ["convention: the processor's own, see the notes: its counters give FLOP, not operations"]
     if sum(record.flop().values()):
         lines += _shares(record)
     lines.append(coverage(record))
@@ -141,8 +143,7 @@ def remarks(record: Record) -> tuple[str, ...]:
 def coverage(record: Record) -> str:
     """How much of what ran is understood, in one line."""
     if record.events:
-        others = f"; unknown: {', '.join(each.name for each in record.unknown)}" if record.unknown else ""
-        return f"coverage: hardware events count what they count, and nothing tells what ran besides{others}"
+        return _coverage_of_events(record)
     if not record.vector_instructions and not record.unknown:
         return "coverage: no vector instruction was executed"
     share = f"{record.coverage * 100:.2f}"
@@ -154,6 +155,13 @@ def coverage(record: Record) -> str:
     kinds = ", ".join(f"{each.name} ({each.count:,} times)" for each in record.unknown[:5])
     more = ", …" if len(record.unknown) > 5 else ""
     return f"{line}; unknown: {len(record.unknown)} kinds: {kinds}{more}"
+
+
+def _coverage_of_events(record: Record) -> str:
+    known = len(record.events) - sum(any(each.name == event.name for each in record.unknown) for event in record.events)
+    line = f"coverage: {known} of {len(record.events)} events classified; what no event counts is not seen"
+    kinds = ", ".join(f"{each.name} ({each.count:,} times)" for each in record.unknown[:5])
+    return f"{line}; unknown: {kinds or 'none'}"
 
 
 def shortened(names: Sequence[str], axis: str) -> list[str]:
@@ -198,8 +206,8 @@ def _shares(record: Record) -> list[str]:
     fused = tally.fma_share(rule)
     widths = sorted(tally.width_shares(rule).items(), key=lambda item: -item[1])
     text = ", ".join(f"{width if not width.isdigit() else width + ' bit'} {_percent(share)}" for width, share in widths)
-    lines = [] if fused is None else [f"in fused multiply-adds: {_percent(fused)} of the FLOP"]
-    lines.append(f"by vector width: {text}")
+    share = "not told apart" if fused is None else f"{_percent(fused)} of the FLOP"
+    lines = [f"in fused multiply-adds: {share}", f"by vector width: {text}"]
     masked = [(key, count) for key, count in tally.items() if key.masked]
     if masked and not tally.masks_recorded:
         lines.append("masked-off lanes: not known, since masks were not recorded")

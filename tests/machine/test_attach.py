@@ -377,7 +377,12 @@ def test_a_process_that_is_stopped(program: str) -> None:
         time.sleep(0.1)
 
         def during() -> None:
-            assert Path(f"/proc/{served.pid}/stat").read_text().split(") ")[1][0] == "T"
+            deadline = time.monotonic() + 5  # let go, it passes through the scheduler before it stops again
+            while stopping.status(served.pid)["State"][0] != "T":
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            time.sleep(0.1)
+            assert stopping.status(served.pid)["State"][0] == "T"
             served.process.send_signal(signal.SIGCONT)
             served.ask("work 2")
 

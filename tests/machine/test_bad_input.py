@@ -270,9 +270,30 @@ def _limited() -> dict[str, object]:
     return {"preexec_fn": limit, "capture_output": True, "text": True}
 
 
+def test_attaching_finds_a_folder_that_code_may_be_loaded_from(tmp_path: Path) -> None:
+    """Shared memory often forbids that, and somebody else's process needs a copy of the engine that it can read."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to mount a disk and to become somebody else")
+    counted = " ".join([*FLOPWATCH, "stat", "-o", f"{tmp_path}/x.json", "-p"])
+    script = (
+        "mount -t tmpfs -o noexec tmpfs /dev/shm || exit 0; "
+        f"(exec setpriv --reuid={NOBODY} --clear-groups sleep 30) & "
+        f"sleep 0.5; {counted} $! -- true; code=$?; kill $! && exit $code"
+    )
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=120)
+    if "unshare failed" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("mounting is not permitted here")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_helpers_that_end_a_moment_later_are_waited_for() -> None:
+    record = helpers.count(["sh", "-c", "(exec sleep 0.1) & true"]).record
+    assert record["complete"], record["partial"]
+
+
 def test_a_background_process_is_left_alone_after_the_end(tmp_path: Path) -> None:
     """It starts programs without our engine, which is no longer there, and without a word about it."""
-    script = f"(sleep 1.5; env > {tmp_path}/seen 2> {tmp_path}/said; touch {tmp_path}/done) >/dev/null 2>&1 & true"
+    script = f"(sleep 5; env > {tmp_path}/seen 2> {tmp_path}/said; touch {tmp_path}/done) >/dev/null 2>&1 & true"
     done = run("stat", "--no-time", "--", "sh", "-c", script)
     assert done.returncode == 0
     assert "it was still running" in done.stdout.replace("\n", " ")

@@ -36,8 +36,9 @@ def group() -> None:
     """Count the floating-point operations that programs and models really execute.
 
     \b
-    Exit codes: 0 done; 2 wrong use; 3 --strict and something is unknown or partial;
-    4 cannot be measured here. `stat` passes the measured program's own code through.
+    Exit codes: 0 done; 1 the model's own code raised; 2 wrong use; 3 --strict and something is
+    unknown or partial; 4 cannot be measured here; 130 interrupted. `stat` passes the measured
+    program's own code through.
     """
 
 

@@ -14,7 +14,7 @@ from flopwatch.subjects.model import Request
 from flopwatch.subjects.model.inputs import DTYPES
 
 
-@click.command("model")
+@click.command("model", short_help="Count what a model executes, layer by layer.")
 @click.option("--measure", is_flag=True, help="Run the model and count what it executes.")
 @click.option("--train", is_flag=True, help="Count a training step: forward, loss, backward, SGD.")
 @click.option("--by", type=click.Choice(model_views.AXES), default="layer", show_default=True, help="What a row is.")

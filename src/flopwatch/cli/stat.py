@@ -12,7 +12,7 @@ from flopwatch.errors import UsageError
 AXES = ("process", "thread", "library", "symbol", "instruction")
 
 
-@click.command("stat", context_settings={"allow_interspersed_args": False})
+@click.command("stat", short_help="Count what a command executes.", context_settings={"allow_interspersed_args": False})
 @click.option(
     "--counter",
     type=click.Choice(("auto", *counters.NAMES)),

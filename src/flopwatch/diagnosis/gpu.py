@@ -35,21 +35,21 @@ def check(host: Host) -> Section:
         findings.append(cannot("GPU", "VideoCore: none of its performance counters counts FLOP"))
     if host.system == "darwin":
         findings.append(cannot("GPU", "Apple's GPUs let programs read no counters"))
-    if not findings:
+    present = bool(findings)
+    if not present:
         findings.append(cannot("GPU", "there is none with a driver (no nvidia-smi, /dev/nvidia*, /dev/kfd)"))
+    if host.system == "linux":
+        path, reason = find_cupti(host)
+        facts["cupti"] = path
+        findings.append(_cupti(path, reason, wanted=bool(cards)))
     if cards:
-        cupti = find_cupti(host)
-        facts |= {
-            "nvml": not host.load(nvml.LIBRARY),
-            "cuda_driver": not host.load(DRIVER),
-            "cupti": cupti[0],
-            "restricted": None,
-        }
-        findings += [_library("NVML", nvml.LIBRARY, host), _library("CUDA driver", DRIVER, host), _cupti(*cupti)]
+        libraries = [_library("NVML", nvml.LIBRARY, host), _library("CUDA driver", DRIVER, host)]
         restricted = admin_only(host)
-        facts["restricted"] = restricted
-        findings.append(_permission(restricted, host))
-    findings.append(cannot("FLOP of GPUs", NOT_COUNTED))
+        findings += [*libraries, _permission(restricted, host)]
+        works = [each.state is State.OK for each in libraries]
+        facts |= {"nvml": works[0], "cuda_driver": works[1], "restricted": restricted}
+    if present:
+        findings.append(cannot("FLOP of GPUs", NOT_COUNTED))
     return Section("GPU", tuple(findings), facts)
 
 

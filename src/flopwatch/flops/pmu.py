@@ -106,21 +106,21 @@ class PmuTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """The events to count so that datatypes are told apart as far as this core can; added up, they are everything."""
         split = [row for dtype, rows in self.sets.items() if dtype is not DType.ANY for row in rows]
         whole = self.sets.get(DType.ANY, ())
-        return (*(() if self._leaves(whole) <= self._leaves(split) else whole), *split)
+        return (*(() if self.leaves(whole) <= self.leaves(split) else whole), *split)
 
     def whole(self) -> tuple[PmuRow, ...]:
         """The fewest events that give the total; added up, they are everything, too."""
         whole = self.sets.get(DType.ANY, ())
-        had = self._leaves(whole)
+        had = self.leaves(whole)
         others = (rows for dtype, rows in self.sets.items() if dtype is not DType.ANY)
-        return (*whole, *(row for rows in others if not self._leaves(rows) <= had for row in rows))
+        return (*whole, *(row for rows in others if not self.leaves(rows) <= had for row in rows))
 
-    def _leaves(self, rows: Iterable[PmuRow]) -> frozenset[str]:
+    def leaves(self, rows: Iterable[PmuRow]) -> frozenset[str]:
         """The events that others are made of, down to those that include nothing."""
         found: frozenset[str] = frozenset()
         for row in rows:
             parts = [self.by_name[name.lower()] for name in row.includes]
-            found |= self._leaves(parts) if parts else {row.name}
+            found |= self.leaves(parts) if parts else {row.name}
         return found
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flopwatch.errors import CannotMeasureError
 from flopwatch.events import Reading
@@ -11,6 +11,8 @@ from flopwatch.flops.operations import DType, Operation
 from flopwatch.flops.pmu import PmuRow, PmuTable
 from flopwatch.flops.tally import Count, Key, Tally
 from flopwatch.scope import Scope
+
+MOVING = 0.01  # of the time, while threads move between kinds of cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +32,18 @@ class ClassifiedReadings:
 
 
 def classify_readings(
-    readings: Iterable[Reading], table: PmuTable, *, vector_bits: int | None = None
+    readings: Iterable[Reading], table: PmuTable, *, vector_bits: int | None = None, hybrid: bool = False
 ) -> ClassifiedReadings:
     """The worth of readings of one kind of core; `vector_bits` is the length of SVE vectors, if it is not the core's own.
 
     Counts of an event in the same scope add up. An event that includes others which were read as well gives only what
-    these leave over. CannotMeasureError for a counter that was shared: counts are never scaled.
+    these leave over. CannotMeasureError for a counter that was shared: counts are never scaled. With `hybrid`, the caller
+    sees to that (`check_kinds`), since each kind of core counts while a thread runs on it, and only then.
     """
     by_scope: dict[Scope, _Scope] = {}
     for reading in readings:
-        check_not_shared(reading)
+        if not hybrid:
+            check_not_shared(reading)
         by_scope.setdefault(reading.scope, _Scope(table, vector_bits or table.vector_bits)).add(reading)
     tallies = {scope: found.tally() for scope, found in by_scope.items()}
     unknown: dict[str, int] = {}
@@ -63,6 +67,40 @@ def check_not_shared(reading: Reading) -> None:
             seen=f"It ran for {reading.running / reading.enabled:.2%} of the time; the rest would be a guess.",
             todo="Count fewer events at once, in several runs if need be.",
         )
+
+
+def check_kinds(kinds: Iterable[Iterable[Reading]]) -> None:
+    """Raise CannotMeasureError unless the readings of all kinds of cores together were counted all the time.
+
+    Within a kind every event has to run as long as the others, and the times of the kinds have to add up to the time
+    enabled, but for the moments in which a thread moves from one kind to another.
+    """
+    groups = [list(kind) for kind in kinds]
+    total = enabled = 0
+    for readings in groups:
+        longest = max((reading.running for reading in readings), default=0)
+        for reading in readings:
+            if reading.running < longest:
+                check_not_shared(replace(reading, enabled=longest))
+        total += longest
+        enabled = max([enabled, *(reading.enabled for reading in readings)])
+    if total < enabled * (1 - MOVING):
+        first = next(reading for readings in groups for reading in readings)
+        check_not_shared(replace(first, enabled=enabled, running=total))
+
+
+def weight(row: PmuRow, vector_bits: int | None) -> int | None:
+    """FLOP per count of an event with vectors of so many bits; None for one whose worth is not known, or that has none.
+
+    Raises CannotMeasureError if the length of the vectors matters and is not known.
+    """
+    if row.weight is None or row.per_bits is None:
+        return row.weight
+    if vector_bits is None:
+        raise CannotMeasureError(
+            f"{row.name} counts for each {row.per_bits} bits of a vector, and the length of the vectors is not known."
+        )
+    return row.weight * vector_bits // row.per_bits
 
 
 class _Scope:
@@ -154,14 +192,7 @@ class _Scope:
         return Tally({Key(Operation.ANY, dtype): Count(rest)})
 
     def _weight(self, row: PmuRow) -> int:
-        weight = row.weight or 0
-        if row.per_bits is None:
-            return weight
-        if self._vector_bits is None:
-            raise CannotMeasureError(
-                f"{row.name} counts for each {row.per_bits} bits of a vector, and the length of the vectors is not known."
-            )
-        return weight * self._vector_bits // row.per_bits
+        return weight(row, self._vector_bits) or 0
 
     def _when_zero(self, row: PmuRow) -> tuple[DType, int] | None:
         for case in row.when_zero:

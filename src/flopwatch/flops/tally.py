@@ -217,6 +217,8 @@ def _add(one: Count, other: Count) -> Count:
 def _check(key: Key, count: Count) -> None:
     if key.lanes < 1 or count.instructions < 0:
         raise ValueError(f"not a count of operations: {key} {count}")
+    if key.dtype is DType.ANY and key.operation is not Operation.ANY:
+        raise ValueError(f"an operation whose datatype is not known: {key}")
     if count.active_lanes is None:
         return
     if not key.masked:

@@ -123,10 +123,11 @@ def find(name: str) -> Processor:
     Raises UsageError with the names most like it if there is none.
     """
     wanted = _plain(name)
-    if wanted in {_plain(each): each for each in pmu.names()}:
-        table = {_plain(each): each for each in pmu.names()}[wanted]
+    tables = {_plain(each): each for each in pmu.names()}
+    if wanted in tables:
+        table = tables[wanted]
         return Processor(table, (Kind("", table),))
-    for row in (*data().x86, *data().arm):
+    for row in _rows():
         if wanted in map(_plain, row.names):
             kinds = row.kinds if isinstance(row, X86) else {}
             return _processor([Kind(each, table) for each, table in kinds.items()] or [Kind("", row.microarchitecture)])
@@ -135,8 +136,12 @@ def find(name: str) -> Processor:
 
 def names() -> tuple[str, ...]:
     """All names that `find` knows."""
-    others = [name for row in (*data().x86, *data().arm) for name in row.names]
+    others = [name for row in _rows() for name in row.names]
     return tuple(sorted({*pmu.names(), *others}))
+
+
+def _rows() -> tuple[X86 | Arm, ...]:
+    return (*data().x86, *data().arm)
 
 
 def _plain(name: str) -> str:
@@ -208,10 +213,10 @@ def _arm(cores: list[dict[str, str]], sys: Path) -> Processor:
 
 
 def _pmu_of(cpu: int, sys: Path) -> str:
-    """The PMU whose list of CPUs has `cpu`; only Arm's core PMUs have such a list in their folder."""
+    """The PMU whose list of CPUs has `cpu`; only those of cores have a list of that name."""
     folder = sys / "bus" / "event_source" / "devices"
     for path in sorted(folder.glob("*/cpus")):
-        if path.parent.name.startswith(("armv", "apple")) and cpu in cpus_in(_read(path)):
+        if cpu in cpus_in(_read(path)):
             return path.parent.name
     return ""
 

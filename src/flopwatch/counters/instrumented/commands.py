@@ -6,6 +6,7 @@ import mmap
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from flopwatch.counters import CommandOptions, CommandResult, ProcessImage
 from flopwatch.counters.instrumented import ledger, library
+from flopwatch.counters.instrumented.stopping import has_ended
 from flopwatch.errors import CannotMeasureError
 from flopwatch.flops import opcode_filter
 from flopwatch.subjects import process
@@ -20,6 +22,7 @@ from flopwatch.subjects import process
 SHARED_MEMORY = "/dev/shm"
 IMPORTS_LEFT_OUT = "Python's imports ran uninstrumented and are not in the counts; --imports counts them"
 ROOM = 512 << 20  # bytes that a big program's ledgers may need
+GRACE = 0.5  # seconds
 LEAST = 1 << 20  # bytes without which there is no point in beginning
 NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux, which Python names from 3.12 on
 
@@ -28,6 +31,7 @@ def run(argv: Sequence[str], options: CommandOptions) -> CommandResult:
     """Run a command to its end and return what it and its children executed."""
     with folder(imports=options.imports) as place:
         ended = process.run(argv, environment(place, options.env))
+        _wait_for_the_last(place)
         found, hidden, imports = read(place)
         reasons: tuple[str, ...] = ()
         if (place / "filter").read_bytes()[-1]:
@@ -39,12 +43,15 @@ def run(argv: Sequence[str], options: CommandOptions) -> CommandResult:
 
 
 @contextmanager
-def folder(*, imports: bool = True) -> Iterator[Path]:
-    """A folder for ledgers, in memory where there is room, with what the engine reads at its start."""
+def folder(*, imports: bool = True, executable: bool = False) -> Iterator[Path]:
+    """A folder for ledgers, in memory where there is room, with what the engine reads at its start.
+
+    `executable` if code may have to be loaded from there, which the system can forbid for what is mounted (noexec).
+    """
     engine = library.find()
     if engine is None:
         raise CannotMeasureError("The counting engine has not been built.", todo="Install flopwatch with gcc at hand.")
-    place = _make_folder()
+    place = _make_folder(executable)
     try:
         # The loader splits its list of preloaded objects at spaces and colons, which our own path may hold.
         (place / "engine.so").symlink_to(engine)
@@ -54,10 +61,10 @@ def folder(*, imports: bool = True) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _make_folder() -> Path:
+def _make_folder(executable: bool) -> Path:
     """A new folder in shared memory or where temporary files go, wherever there is room first. Raises CannotMeasureError."""
     refused = ""
-    for parent in sorted((SHARED_MEMORY, *_temporary()), key=lambda path: _room(path) < ROOM):
+    for parent in sorted((SHARED_MEMORY, *_temporary()), key=lambda path: _room(path, executable) < ROOM):
         try:
             place = Path(tempfile.mkdtemp(prefix="flopwatch-", dir=parent))
         except OSError as error:
@@ -82,10 +89,12 @@ def _temporary() -> tuple[str, ...]:
         return ()  # not one of the usual folders can be written to
 
 
-def _room(path: str) -> int:
+def _room(path: str, executable: bool) -> int:
     try:
         state = os.statvfs(path)
     except OSError:
+        return 0
+    if executable and state.f_flag & os.ST_NOEXEC:
         return 0
     return state.f_bavail * state.f_frsize
 
@@ -99,13 +108,26 @@ def environment(place: Path, env: Mapping[str, str] | None) -> dict[str, str]:
     return {key: value for key, value in given.items() if key not in own} | own
 
 
+def _wait_for_the_last(place: Path) -> None:
+    """Give helpers that end when they see that the program has ended (as multiprocessing has) the time to do so."""
+    deadline = time.monotonic() + GRACE
+    pids = {int(path.name.split(".")[0]) for path in _ledgers(place)}
+    while (pids := {pid for pid in pids if not has_ended(pid)}) and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def _ledgers(place: Path) -> list[Path]:
+    """The ledgers by process, oldest first in each."""
+    paths = [path for path in place.iterdir() if path.name.count(".") == 1 and path.name[0].isdigit()]
+    return sorted(paths, key=lambda path: tuple(map(int, path.name.split("."))))
+
+
 def read(place: Path) -> tuple[list[ProcessImage], tuple[str, ...], int]:
     """All process images of a folder, oldest first in each process, what was hidden from them, how many imports ran natively."""
     found: list[ProcessImage] = []
     hidden: dict[str, None] = {}
     imports = 0
-    paths = [path for path in place.iterdir() if path.name.count(".") == 1 and path.name[0].isdigit()]
-    order = sorted(paths, key=lambda path: tuple(map(int, path.name.split("."))))
+    order = _ledgers(place)
     names = {path.name for path in order}
     became = {int(name.split(".")[0]) for name in names}  # the first ledger of a vfork child is what it became
     for path in order:
@@ -119,7 +141,7 @@ def read(place: Path) -> tuple[list[ProcessImage], tuple[str, ...], int]:
                 starts = [ledger.AREAS + slot * ledger.AREA_BYTES for slot in range(head.threads)]
                 areas = [view[start : start + ledger.AREA_BYTES] for start in starts]
                 followed = became | {pid} if f"{pid}.{number + 1}" in names else became - {pid}
-                found += ledger.images(view, areas, ended=not Path(f"/proc/{pid}").exists(), followed=followed)
+                found += ledger.images(view, areas, ended=has_ended(pid), followed=followed)
                 for area in areas:
                     area.release()
             hidden.update(dict.fromkeys(head.hidden))
