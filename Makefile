@@ -7,7 +7,7 @@ FULL := .venv/.full-is-ready
 INPUTS := pyproject.toml scripts/setup-environment $(wildcard setup.py constraints/*.txt) \
           $(shell find src -name '*.c' -o -name '*.h' -o -name '*.S' 2>/dev/null)
 
-.PHONY: help demo test check quick format clean
+.PHONY: help demo test witness check quick format clean
 
 help: ## List what can be made.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -17,16 +17,19 @@ demo: $(FULL) build/axpy ## Count ResNet-18 on a photograph, layer by layer, the
 	$(PYTHON_IN) -m flopwatch stat --by symbol -- build/axpy
 
 test: $(FULL) ## Run all tests, those of PyTorch and Chainer too.
-	$(PYTHON_IN) -m pytest
+	$(PYTHON_IN) -m pytest -m "not witness"
+
+witness: $(FULL) ## Check the expected counts of the small programs by single steps (three quarters of an hour).
+	$(PYTHON_IN) -m pytest -m witness
 
 check: $(FULL) ## Check format, lint, types, then run all tests, the import order among them.
 	$(PYTHON_IN) -m ruff format --check
 	$(PYTHON_IN) -m ruff check
 	$(PYTHON_IN) -m mypy
-	$(PYTHON_IN) -m pytest
+	$(PYTHON_IN) -m pytest -m "not witness"
 
 quick: $(CORE) ## Run the tests that need no framework (a small download).
-	$(PYTHON_IN) -m pytest -m "not torch and not chainer and not slow"
+	$(PYTHON_IN) -m pytest -m "not torch and not chainer and not slow and not witness"
 
 format: $(CORE) ## Format the code and mend what the linter can mend.
 	$(PYTHON_IN) -m ruff format

@@ -103,7 +103,20 @@ def in_turns(commands: Sequence[Sequence[str]], rounds: int) -> list[Cost]:
 def stat(folder: Path, *command: str) -> tuple[str, ...]:
     """A command line that counts `command` once."""
     record = str(folder / "record.json")
-    return (sys.executable, "-m", "flopwatch", "stat", "--no-time", "--json", "-o", record, "--", *command)
+    return (
+        sys.executable,
+        "-m",
+        "flopwatch",
+        "stat",
+        "--counter",
+        "instrumented",
+        "--no-time",
+        "--json",
+        "-o",
+        record,
+        "--",
+        *command,
+    )
 
 
 def measure(python: str, rounds: int, folder: Path, valgrind: bool) -> Iterator[Ratio]:

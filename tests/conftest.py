@@ -12,5 +12,5 @@ from tests.fakes import FakeCounter
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCounter:
     """The counter that everything finds, instead of a real one."""
     counter = FakeCounter()
-    monkeypatch.setattr(counters, "find", lambda name="auto": counter)
+    monkeypatch.setattr(counters, "find", lambda name="auto", needs=None: counter)
     return counter

@@ -7,5 +7,5 @@ from flopwatch.cli import main
 from tests.fakes import FakeCounter
 
 if __name__ == "__main__":
-    counters.find = lambda name="auto": FakeCounter()
+    counters.find = lambda name="auto", needs=None: FakeCounter()
     main()

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from flopwatch.counters import Availability, CommandOptions, CommandResult, ProcessImage, Region, Thread
+from flopwatch.counters import (
+    ANYTHING,
+    Availability,
+    CommandOptions,
+    CommandResult,
+    Needs,
+    ProcessImage,
+    Region,
+    Thread,
+)
 from flopwatch.events import Block
 from flopwatch.scope import Scope
-from flopwatch.subjects import process
+from flopwatch.subjects import elf, process
 
 # AT&T: mulss %xmm1,%xmm0; addss %xmm2,%xmm0
 MULSS_ADDSS = bytes.fromhex("f30f59c1f30f58c2")
@@ -40,15 +49,18 @@ class FakeCounter:
         self.commands: list[tuple[str, ...]] = []
         self.attached: list[int] = []
 
-    def available(self) -> Availability:
+    def available(self, needs: Needs = ANYTHING) -> Availability:
         return Availability(True)
+
+    def check(self, program: elf.Program, *, running: bool = False) -> None:
+        elf.check(program, running=running)
 
     def run_command(self, argv: Sequence[str], options: CommandOptions) -> CommandResult:
         self.commands.append(tuple(argv))
         ended = process.run(argv, options.env)
         return replace(self._next(), exit_code=ended.exit_code, signal=ended.signal, interrupted=ended.interrupted)
 
-    def attach(self, pid: int, wait: Callable[[], bool]) -> CommandResult:
+    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = ANYTHING) -> CommandResult:
         self.attached.append(pid)
         return replace(self._next(), interrupted=wait())
 

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
         MeasuredModel,
         Record,
         count,
+        doctor,
         load,
         measure,
         measure_command,
         measure_model,
         measure_process,
+        read_counts,
         save,
     )
 
@@ -27,11 +29,13 @@ __all__ = [
     "MeasuredModel",
     "Record",
     "count",
+    "doctor",
     "load",
     "measure",
     "measure_command",
     "measure_model",
     "measure_process",
+    "read_counts",
     "save",
 ]
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from flopwatch.counters import ProcessImage
+from flopwatch.counters import KindReadings, ProcessImage
 from flopwatch.events import Block
 from flopwatch.flops.classify import classify_block
 from flopwatch.flops.operations import DType
+from flopwatch.flops.readings import classify_readings
 from flopwatch.flops.tally import Key, Tally
 from flopwatch.symbols import Place, Symbols
 
@@ -39,11 +40,15 @@ REGISTERS = {"512": "zmm", "256": "ymm", "tile": "tmm"}
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What ran, by place: a tally for each; vector instructions executed in all; unknown ones by name with their runs."""
+    """What ran, by place: a tally for each; vector instructions executed in all; unknown ones by name with their runs.
+
+    `partial` are sentences about what events saw but did not count.
+    """
 
     cells: Mapping[Where, Tally]
     vector_instructions: int = 0
     unknown: Mapping[str, int] = field(default_factory=dict)
+    partial: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,37 @@ def fold(
     return Folded(cells, vector_instructions, dict(unknown))
 
 
+def fold_readings(
+    kinds: Iterable[KindReadings], *, process: str = "", threads: Mapping[str, str] | None = None
+) -> Folded:
+    """Weigh the readings of each kind of core by its own table, and add them to their places.
+
+    `process` and `threads` as in `fold`. Events do not say which instruction it was, nor where it stood.
+    """
+    pieces: dict[Where, list[Tally]] = {}
+    unknown: Counter[str] = Counter()
+    partial: dict[str, None] = {}
+    for kind in kinds:
+        classified = classify_readings(kind.readings, kind.table, vector_bits=kind.vector_bits)
+        unknown.update(classified.unknown)
+        partial |= dict.fromkeys(classified.partial)
+        for scope, tally in classified.by_scope.items():
+            if not tally:
+                continue
+            thread = threads.get(scope.thread, scope.thread) if threads else scope.thread
+            where = Where(
+                process=process or scope.process,
+                thread=thread,
+                layer=scope.layer,
+                op=scope.op,
+                function=scope.function,
+                span=scope.span,
+            )
+            pieces.setdefault(where, []).append(tally)
+    cells = {where: Tally.total(tallies) for where, tallies in pieces.items()}
+    return Folded(cells, 0, dict(unknown), tuple(partial))
+
+
 def instruction_name(mnemonic: str, key: Key) -> str:
     """A mnemonic with the registers that it works on, and a sign for a mask: "vfmadd231ps zmm", "vaddps ymm{k}"."""
     register = "st" if key.dtype is DType.X87 else REGISTERS.get(key.width, "xmm")
@@ -113,6 +149,7 @@ def fold_processes(images: Iterable[ProcessImage], names: Iterable[str]) -> Fold
         symbols = Symbols(image.regions, image.jit_map)
         threads = {str(thread.tid): f"{thread.tid} {thread.name}".strip() for thread in image.threads}
         folded.append(fold(image.blocks, symbols.resolve, process=name, threads=threads))
+        folded.append(fold_readings(image.readings, process=name, threads=threads))
     return merged(folded)
 
 
@@ -121,12 +158,14 @@ def merged(parts: Iterable[Folded]) -> Folded:
     cells: dict[Where, Tally] = {}
     unknown: Counter[str] = Counter()
     vector_instructions = 0
+    partial: dict[str, None] = {}
     for part in parts:
+        partial |= dict.fromkeys(part.partial)
         vector_instructions += part.vector_instructions
         unknown.update(part.unknown)
         for where, tally in part.cells.items():
             cells[where] = cells[where] + tally if where in cells else tally
-    return Folded(cells, vector_instructions, dict(unknown))
+    return Folded(cells, vector_instructions, dict(unknown), tuple(partial))
 
 
 def by(cells: Mapping[Where, Tally], axis: str, names: Iterable[str] = ()) -> tuple[Row, ...]:

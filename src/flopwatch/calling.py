@@ -9,19 +9,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
-from flopwatch.attribution import Row, fold
+from flopwatch.attribution import Row, fold, fold_readings, merged
+from flopwatch.counters import KindReadings, LabelledReadings, Needs
 from flopwatch.errors import UsageError
 from flopwatch.events import Block
 from flopwatch.flops.operations import DType
 from flopwatch.labelled import Counting, Engine
-from flopwatch.measuring import machine, versions
+from flopwatch.measuring import events_of, machine, versions
 from flopwatch.record import Record, Unknown, cells_of
 from flopwatch.scope import Scope
 from flopwatch.symbols import Symbols, read_jit_map
@@ -36,10 +37,12 @@ class Count:
     Afterwards `record` has everything, and `flop`, `op`, `total` and `rows(axis)` the figures most asked for.
     """
 
-    def __init__(self, model: object, convention: str, lanes: str | None, engine: Engine | None) -> None:
+    def __init__(
+        self, model: object, convention: str, lanes: str | None, engine: Engine | None, counter: str = "instrumented"
+    ) -> None:
         self._model = model
         self._convention, self._lanes = convention, lanes
-        self._engine = engine
+        self._engine, self._counter = engine, counter
         self._counting: Counting | None = None
         self._hooks: AbstractContextManager[Any] = nullcontext()
         self._record: Record | None = None
@@ -49,7 +52,7 @@ class Count:
         if self._counting is not None:
             raise UsageError("This count was used already.", todo="Make a new one with flopwatch.count().")
         self._since = time.time()
-        self._counting = Counting(self._engine)
+        self._counting = Counting(self._engine, self._counter, Needs("", self._convention, self._lanes))
         self._hooks = _hooks(self._model, self._counting)
         self._counting.__enter__()
         self._hooks.__enter__()
@@ -115,18 +118,21 @@ class Count:
             )
             for each in counting.blocks
         )
-        folded = fold(blocks, symbols.resolve, threads=counting.thread_names)
+        names = counting.thread_names
+        readings = [_in_scope(each, counting.scopes.scope(each.label)) for each in counting.readings]
+        folded = merged((fold(blocks, symbols.resolve, threads=names), fold_readings(readings, threads=names)))
         unknown = sorted(folded.unknown.items(), key=lambda item: (-item[1], item[0]))
         return Record(
-            counter="instrumented",
+            counter=counting.counter,
             command=tuple(sys.argv),
             subject="call",
             convention=self._convention,
             lanes=self._lanes,
             complete=not counting.partial,
             partial=counting.partial,
-            notes=tuple(getattr(self._hooks, "notes", ())),
+            notes=(*getattr(self._hooks, "notes", ()), *counting.notes),
             unknown=tuple(Unknown(name, runs) for name, runs in unknown),
+            events=events_of(readings),
             vector_instructions=folded.vector_instructions,
             machine=machine(),
             versions=versions(),
@@ -153,15 +159,22 @@ class Measured(Generic[Result]):
 
 
 def count(
-    model: object = None, *, convention: str = "pmu", lanes: str | None = None, engine: Engine | None = None
+    model: object = None,
+    *,
+    convention: str = "pmu",
+    lanes: str | None = None,
+    counter: str = "instrumented",
+    engine: Engine | None = None,
 ) -> Count:
     """Count all that this process executes during a with block, by span, thread, library, symbol and instruction.
 
     `model` (a torch.nn.Module or a chainer.Chain) adds rows by layer, op and function. Works in a notebook and in
-    scripts that have loaded their frameworks already; threads that exist are followed from here on. Raises UsageError
+    scripts that have loaded their frameworks already; threads that exist are followed from here on. With `counter`
+    "hardware" it costs next to nothing, and there are no rows by library, symbol or instruction; "auto" takes it where it
+    tells datatypes apart. Raises UsageError
     if counting is under way already, CannotMeasureError where it is not possible.
     """
-    return Count(model, convention, lanes, engine)
+    return Count(model, convention, lanes, engine, counter)
 
 
 def measure(
@@ -171,6 +184,7 @@ def measure(
     timed: int = 3,
     convention: str = "pmu",
     lanes: str | None = None,
+    counter: str = "instrumented",
     engine: Engine | None = None,
 ) -> Measured[Result]:
     """Call a function `warm_up` times, then `timed` times for its wall time, then once more under the counter.
@@ -184,7 +198,7 @@ def measure(
         start = time.perf_counter()
         function()
         seconds.append(time.perf_counter() - start)
-    with count(convention=convention, lanes=lanes, engine=engine) as counted:
+    with count(convention=convention, lanes=lanes, counter=counter, engine=engine) as counted:
         result = function()
     record = msgspec.structs.replace(
         counted.record, seconds=statistics.median(seconds) if seconds else None, timed_seconds=tuple(seconds)
@@ -194,6 +208,12 @@ def measure(
 
 def _with_thread(scope: Scope, thread: str) -> Scope:
     return Scope(thread=thread, layer=scope.layer, op=scope.op, function=scope.function, span=scope.span)
+
+
+def _in_scope(each: LabelledReadings, scope: Scope) -> KindReadings:
+    place = _with_thread(scope, each.thread)
+    readings = tuple(replace(reading, scope=place) for reading in each.readings.readings)
+    return replace(each.readings, readings=readings)
 
 
 def _hooks(model: object, counting: Counting) -> AbstractContextManager[Any]:

@@ -7,7 +7,7 @@ import platform
 import signal
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -16,9 +16,10 @@ import msgspec
 
 from flopwatch import counters
 from flopwatch.attribution import Folded, fold_processes
-from flopwatch.counters import CommandOptions, CommandResult, Counter, ProcessImage
+from flopwatch.counters import CommandOptions, CommandResult, Counter, KindReadings, Needs, ProcessImage, RawEvent
 from flopwatch.errors import UsageError
-from flopwatch.record import Process, Record, Repeat, Unknown, cells_of
+from flopwatch.flops.operations import DType
+from flopwatch.record import EventCount, Process, Record, Repeat, Unknown, cells_of
 from flopwatch.subjects import elf, process, running
 from flopwatch.subjects.timing import Input, Timed, time_command
 from flopwatch.symbols import read_jit_map
@@ -39,13 +40,17 @@ def measure_command(
     imports: bool = False,
     convention: str = "pmu",
     lanes: str | None = None,
+    by: str | None = None,
+    dtypes: Sequence[str] = (),
+    events: Sequence[RawEvent] = (),
     env: Mapping[str, str] | None = None,
     progress: Progress = _silent,
 ) -> Record:
     """Count what a command executes, `repeat` times; with `timed`, run it as often again, uninstrumented, for its wall time.
 
-    With repetition the record holds the run with the middle total. Raises UsageError for a command that cannot be
-    run, CannotMeasureError for one that cannot be counted here.
+    With repetition the record holds the run with the middle total. `by` is the axis that rows are wanted of, `dtypes` those
+    that have to be told apart, `events` hardware events to count instead of this processor's own choice.
+    Raises UsageError for a command that cannot be run, CannotMeasureError for one that cannot be counted here.
     """
     if not command:
         raise UsageError(
@@ -54,8 +59,10 @@ def measure_command(
     if repeat < 1:
         raise UsageError(f"A command cannot be repeated {repeat} times.", todo="Give a number from 1 on.")
     search = None if env is None else env.get("PATH", os.defpath)
-    elf.check(elf.inspect(elf.locate(command[0], path=search)))
-    chosen = counters.find(counter)
+    program = elf.inspect(elf.locate(command[0], path=search))
+    needs = Needs(by or "", convention, lanes, _dtypes(dtypes), once=not timed, events=tuple(events))
+    chosen = counters.find(counter, needs)
+    chosen.check(program)
     given = Input()
     runs: list[Record] = []
     for index in range(repeat):
@@ -66,7 +73,7 @@ def measure_command(
         if repeat > 1:
             progress(f"counting, run {index + 1} of {repeat}")
         since = time.time()
-        result = chosen.run_command(command, CommandOptions(env=env, imports=imports))
+        result = chosen.run_command(command, CommandOptions(env, imports, needs))
         runs.append(_record(result, chosen, command, since, convention=convention, lanes=lanes))
         if result.interrupted:
             timed = False
@@ -88,17 +95,21 @@ def measure_process(
     counter: str = "auto",
     convention: str = "pmu",
     lanes: str | None = None,
+    by: str | None = None,
+    dtypes: Sequence[str] = (),
+    events: Sequence[RawEvent] = (),
 ) -> Record:
     """Count what the running process `pid` executes until it ends, until Ctrl-C, or while the command `during` runs.
 
-    The process is left running. Raises UsageError if there is no such process, CannotMeasureError if it may not be
-    looked into.
+    The process is left running; `by`, `dtypes` and `events` as for a command.
+    Raises UsageError if there is no such process, CannotMeasureError if it may not be looked into.
     """
     program = running.inspect(pid)
-    elf.check(program, running=True)
     if during:
         elf.locate(during[0])
-    chosen = counters.find(counter)
+    needs = Needs(by or "", convention, lanes, _dtypes(dtypes), once=True, events=tuple(events))
+    chosen = counters.find(counter, needs)
+    chosen.check(program, running=True)
 
     def wait() -> bool:
         if during:
@@ -107,7 +118,7 @@ def measure_process(
 
     since = time.time()
     command = _command_line(pid) or (program.path,)
-    result = chosen.attach(pid, wait)
+    result = chosen.attach(pid, wait, needs)
     # Ctrl-C is the usual way to end this, and takes nothing away from what was counted until then.
     return _record(result, chosen, command, since, convention=convention, lanes=lanes, subject="process")
 
@@ -136,6 +147,7 @@ def _record(
         lost = sum(not thread.complete for thread in image.threads)
         if lost:
             partial.append(f"process {name}: {lost} of {len(image.threads)} threads not counted to their end")
+    partial += folded.partial
     return Record(
         counter=counter.name,
         command=tuple(command),
@@ -150,11 +162,37 @@ def _record(
         signal=result.signal,
         processes=tuple(_process(image, name) for image, name in zip(images, names, strict=True)),
         unknown=_unknown(folded),
+        events=events_of(kind for image in images for kind in image.readings),
         vector_instructions=folded.vector_instructions,
         machine=machine(),
         versions=versions(),
         cells=cells_of(folded.cells),
     )
+
+
+def _dtypes(names: Sequence[str]) -> frozenset[DType]:
+    try:
+        return frozenset(DType(name) for name in names)
+    except ValueError as error:
+        raise UsageError(f"{error}.", todo=f"Choose from: {', '.join(DType)}.") from error
+
+
+def events_of(kinds: Iterable[KindReadings]) -> tuple[EventCount, ...]:
+    """The events of readings, each with the sum of its counts; those of several kinds of cores apart."""
+    found: dict[tuple[str, str], EventCount] = {}
+    several: dict[str, None] = {}
+    for kind in kinds:
+        several[kind.table.title] = None
+        for reading in kind.readings:
+            row = kind.table.find(reading.name, reading.code)
+            key = (reading.name, kind.table.title)
+            earlier = found[key].count if key in found else 0
+            code = f"{reading.code:x}" if reading.code else ""
+            weight = row.weight if row is not None else None
+            found[key] = EventCount(reading.name, code, earlier + reading.count, weight, kind.table.title)
+    if len(several) > 1:
+        return tuple(found.values())
+    return tuple(msgspec.structs.replace(each, cores="") for each in found.values())
 
 
 def _process(image: ProcessImage, name: str) -> Process:

@@ -17,7 +17,7 @@ from flopwatch.labelled import Counting, Engine
 from flopwatch.measuring import machine, versions
 from flopwatch.record import Record, Unknown, cells_of
 from flopwatch.scope import Scope
-from flopwatch.subjects.model import ModelSubject, Request, find, shown_as_the_users
+from flopwatch.subjects.model import ModelSubject, Request, find
 
 Progress = Callable[[str], None]
 Steps = Callable[..., AbstractContextManager[Callable[[], None]]]
@@ -71,14 +71,13 @@ def measure_subject(
 ) -> MeasuredModel:
     """Count one step of a model that is there already; see `measure_model`."""
     running: Steps = import_module(f"flopwatch.frameworks.{subject.framework}.running").steps
-    happened = f"{subject.name} raised while it ran on {subject.source}:"
     with running(subject, train=train) as step:
         progress("warming up")
-        with shown_as_the_users(happened):
+        with subject.raising():
             step()
         hooks = _hooks(subject, counting)
         progress("counting")
-        with counting, hooks, shown_as_the_users(happened):
+        with counting, hooks, subject.raising():
             step()
     kept = _record(subject, counting, hooks.notes, train=train, convention=convention, lanes=lanes)
     return MeasuredModel(subject.name, kept, tuple(hooks.parts))
@@ -101,14 +100,14 @@ def _record(
     everything = Classified.total(work.values())
     what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
     return Record(
-        counter="instrumented",
+        counter=counting.counter,
         command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
         subject="model",
         convention=convention,
         lanes=lanes,
         complete=not counting.partial,
         partial=counting.partial,
-        notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes),
+        notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes, *counting.notes),
         unknown=_unknown(everything),
         vector_instructions=everything.vector_instructions,
         machine=machine(),

@@ -52,6 +52,16 @@ class Unknown(msgspec.Struct, frozen=True):
     count: int
 
 
+class EventCount(msgspec.Struct, frozen=True):
+    """A hardware event that was counted: its raw code in hexadecimal ("" for one of the kernel's own), and its FLOP per count."""
+
+    name: str
+    code: str
+    count: int
+    weight: int | None = None
+    cores: str = ""
+
+
 class Process(msgspec.Struct, frozen=True):
     """One program image of one process; `name` is its name on the process axis, `how` how it came to be."""
 
@@ -76,7 +86,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A measurement. Stored are operations; FLOP figures are made from them under a named convention.
 
     `partial` says what is missing, `hidden` names instruction sets hidden from the program, `vector_instructions` is
-    how many ran in all. `seconds` is the median of `timed_seconds`, wall times of uninstrumented runs; None without any.
+    how many ran in all, `events` what hardware counted. `seconds` is the median of `timed_seconds`, wall times of
+    uninstrumented runs; None without any.
     """
 
     schema: int = SCHEMA
@@ -96,6 +107,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     repeats: tuple[Repeat, ...] = ()
     processes: tuple[Process, ...] = ()
     unknown: tuple[Unknown, ...] = ()
+    events: tuple[EventCount, ...] = ()
     vector_instructions: int = 0
     machine: dict[str, str] = {}
     versions: dict[str, str] = {}
@@ -116,6 +128,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The share of the executed vector instructions whose worth is known, from 0 to 1."""
         unknown = sum(each.count for each in self.unknown)
         return max(0.0, 1 - unknown / self.vector_instructions) if self.vector_instructions else float(not unknown)
+
+    @property
+    def weighed(self) -> bool:
+        """Whether hardware counted operations without telling them apart, so that they are weighed by its rule for good."""
+        return any(key.operation is Operation.ANY for key in self.tally)
 
     @property
     def rule(self) -> Convention:
@@ -141,9 +158,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return by(self.by_place, axis, [process.name for process in self.processes] if axis == "process" else ())
 
     def under(self, *, convention: str | None = None, lanes: str | None = None) -> Record:
-        """The same measurement under another convention or counting of lanes; a convention brings its own lanes."""
+        """The same measurement under another convention or counting of lanes; a convention brings its own lanes.
+
+        Raises UsageError where hardware weighed the operations already, by a rule of its own.
+        """
         if convention is None and lanes is None:
             return self
+        if self.weighed and (convention not in (None, "pmu") or lanes == "active"):
+            raise UsageError(
+                "What hardware counted cannot be weighed by another rule.",
+                seen="It tells neither minima and approximations nor switched-off lanes apart.",
+                todo="Leave --convention and --lanes out, or count with --counter instrumented.",
+            )
         kept = self.lanes if convention is None else None
         return msgspec.structs.replace(self, convention=convention or self.convention, lanes=lanes or kept)
 

@@ -25,7 +25,8 @@ CONVENTIONS = {
 
 def overview(record: Record) -> tuple[Sheet, ...]:
     """What `flopwatch stat` prints without further wishes: totals, operations, and what to know about them."""
-    return (totals(record), operations(record), Sheet("", (), (), remarks(record)))
+    counted = (events(record),) if record.events else (operations(record),)
+    return (totals(record), *counted, Sheet("", (), (), remarks(record)))
 
 
 def totals(record: Record) -> Sheet:
@@ -61,6 +62,15 @@ def operations(record: Record) -> Sheet:
         Column("instructions", "count"),
         Column("FLOP or OP", "count"),
     )
+    return Sheet("", columns, tuple(rows))
+
+
+def events(record: Record) -> Sheet:
+    """The hardware events that were counted, with their raw codes and FLOP per count."""
+    rows: list[tuple[Value, ...]] = [
+        (each.name, f"r{each.code}" if each.code else "", each.count, each.weight) for each in record.events
+    ]
+    columns = (Column("event"), Column("code"), Column("count", "count"), Column("FLOP per count", "count"))
     return Sheet("", columns, tuple(rows))
 
 
@@ -100,6 +110,7 @@ def summary(record: Record) -> Sheet:
         masked = ".masked" if each.masked else ""
         rows.append((f"instructions.{each.operation}.{each.dtype}.{each.lanes}{masked}", each.count, "instructions"))
     rows += [(f"unknown.{each.name}", each.count, "instructions") for each in record.unknown]
+    rows += [(f"event.{each.name}", each.count, f"r{each.code}" if each.code else "") for each in record.events]
     rows.append(("coverage", record.coverage, "share"))
     rows.append(("complete", int(record.complete), "0 or 1"))
     rows.append(("exit_code", record.exit_code, ""))
@@ -112,6 +123,8 @@ def remarks(record: Record) -> tuple[str, ...]:
     """Sentences that belong to the figures: shares, coverage, what is missing or hidden, time."""
     lanes = "switched-on lanes only" if record.counted_lanes == "active" else "lanes of masked instructions in full"
     lines = [f"convention: {CONVENTIONS.get(record.convention, record.convention)}, {lanes}"]
+    if record.weighed:
+        lines = ["convention: the processor's own, see the notes: its counters give FLOP, not operations"]
     if sum(record.flop().values()):
         lines += _shares(record)
     lines.append(coverage(record))
@@ -129,6 +142,8 @@ def remarks(record: Record) -> tuple[str, ...]:
 
 def coverage(record: Record) -> str:
     """How much of what ran is understood, in one line."""
+    if record.events:
+        return _coverage_of_events(record)
     if not record.vector_instructions and not record.unknown:
         return "coverage: no vector instruction was executed"
     share = f"{record.coverage * 100:.2f}"
@@ -140,6 +155,13 @@ def coverage(record: Record) -> str:
     kinds = ", ".join(f"{each.name} ({each.count:,} times)" for each in record.unknown[:5])
     more = ", …" if len(record.unknown) > 5 else ""
     return f"{line}; unknown: {len(record.unknown)} kinds: {kinds}{more}"
+
+
+def _coverage_of_events(record: Record) -> str:
+    known = len(record.events) - sum(any(each.name == event.name for each in record.unknown) for event in record.events)
+    line = f"coverage: {known} of {len(record.events)} events classified; what no event counts is not seen"
+    kinds = ", ".join(f"{each.name} ({each.count:,} times)" for each in record.unknown[:5])
+    return f"{line}; unknown: {kinds or 'none'}"
 
 
 def shortened(names: Sequence[str], axis: str) -> list[str]:
@@ -184,7 +206,8 @@ def _shares(record: Record) -> list[str]:
     fused = tally.fma_share(rule)
     widths = sorted(tally.width_shares(rule).items(), key=lambda item: -item[1])
     text = ", ".join(f"{width if not width.isdigit() else width + ' bit'} {_percent(share)}" for width, share in widths)
-    lines = [f"in fused multiply-adds: {_percent(fused or 0)} of the FLOP", f"by vector width: {text}"]
+    share = "not told apart" if fused is None else f"{_percent(fused)} of the FLOP"
+    lines = [f"in fused multiply-adds: {share}", f"by vector width: {text}"]
     masked = [(key, count) for key, count in tally.items() if key.masked]
     if masked and not tally.masks_recorded:
         lines.append("masked-off lanes: not known, since masks were not recorded")

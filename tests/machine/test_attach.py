@@ -19,6 +19,7 @@ from flopwatch.counters.instrumented import COUNTER, attaching, stopping
 from flopwatch.errors import CannotMeasureError, UsageError
 from flopwatch.flops import Operation, classify_block
 from flopwatch.measuring import measure_process
+from tests.machine import helpers
 
 pytestmark = [
     pytest.mark.engine,
@@ -28,7 +29,6 @@ pytestmark = [
 SOURCE = Path(__file__).parents[1] / "targets" / "served.c"
 WORK = 1000  # multiplications, and as many additions, for each unit of work
 WORKERS = 3
-TORCH_PYTHON = os.environ.get("FLOPWATCH_TORCH_PYTHON", "")
 
 
 class Served:
@@ -306,9 +306,8 @@ def test_numpy() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.skipif(not TORCH_PYTHON, reason="FLOPWATCH_TORCH_PYTHON names no Python with PyTorch")
 def test_torch() -> None:
-    with serving([TORCH_PYTHON, "-c", TORCH]) as served:
+    with serving([helpers.need_python("torch"), "-c", TORCH]) as served:
         served.ask("work 1")
         result = attached(served.pid, lambda: served.ask("work 1"))
         assert is_complete(result)
@@ -378,7 +377,12 @@ def test_a_process_that_is_stopped(program: str) -> None:
         time.sleep(0.1)
 
         def during() -> None:
-            assert Path(f"/proc/{served.pid}/stat").read_text().split(") ")[1][0] == "T"
+            deadline = time.monotonic() + 5  # let go, it passes through the scheduler before it stops again
+            while stopping.status(served.pid)["State"][0] != "T":
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            time.sleep(0.1)
+            assert stopping.status(served.pid)["State"][0] == "T"
             served.process.send_signal(signal.SIGCONT)
             served.ask("work 2")
 

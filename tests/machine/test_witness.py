@@ -17,7 +17,7 @@ from tests.machine import helpers
 from tests.machine.test_targets import BUILT, IDS
 from tests.targets.expected import CASES, Build, Counts, Key, sizes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.witness
 
 FORMATTER = iced_x86.Formatter(iced_x86.FormatterSyntax.NASM)
 BITS = {"x": 128, "y": 256, "z": 512}

@@ -20,7 +20,7 @@ def result(runs: int, *reasons: str) -> CommandResult:
 
 def using(monkeypatch: pytest.MonkeyPatch, *results: CommandResult) -> FakeCounter:
     counter = FakeCounter(*results)
-    monkeypatch.setattr("flopwatch.counters.find", lambda name="auto": counter)
+    monkeypatch.setattr("flopwatch.counters.find", lambda name="auto", needs=None: counter)
     return counter
 
 

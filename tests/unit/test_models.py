@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("torchvision", reason="needs torchvision")
 
 from flopwatch import cli, model_views, models, reports  # noqa: E402
-from flopwatch.errors import CannotMeasureError  # noqa: E402
+from flopwatch.errors import CannotMeasureError, UsageError  # noqa: E402
 from flopwatch.frameworks import OUTSIDE, ROOT  # noqa: E402
 from flopwatch.record import decode  # noqa: E402
 from flopwatch.subjects.model import ModelRaisedError, Request  # noqa: E402
@@ -157,6 +157,14 @@ def test_a_model_that_raises_while_it_runs(file):
         models.measure_model(Request(f"{file}:failing"), engine=FakeEngine())
     assert "ValueError: too narrow" in str(caught.value)
     assert "src/flopwatch/" not in str(caught.value)
+
+
+def test_a_named_model_that_cannot_take_its_input_is_a_sentence():
+    with pytest.raises(UsageError) as caught:
+        models.measure_model(Request("resnet18", shapes=("1x5x32x32",)), engine=FakeEngine())
+    assert "resnet18 cannot run on 1x5x32x32" in str(caught.value)
+    assert "to have 3 channels, but got 5 channels" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
 
 
 def test_estimates_are_not_built_yet():

@@ -11,7 +11,7 @@ import click
 from flopwatch import __version__
 from flopwatch.errors import CannotMeasureError, FlopwatchError
 
-NAMES = ("stat", "model", "show")
+NAMES = ("stat", "model", "show", "doctor")
 INTERRUPTED = 130
 
 
@@ -36,8 +36,9 @@ def group() -> None:
     """Count the floating-point operations that programs and models really execute.
 
     \b
-    Exit codes: 0 done; 2 wrong use; 3 --strict and something is unknown or partial;
-    4 cannot be measured here. `stat` passes the measured program's own code through.
+    Exit codes: 0 done; 1 the model's own code raised; 2 wrong use; 3 --strict and something is
+    unknown or partial; 4 cannot be measured here; 130 interrupted. `stat` passes the measured
+    program's own code through.
     """
 
 
@@ -50,7 +51,8 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         result = group.main(arguments, prog_name="flopwatch", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import sys
+from typing import TextIO
 
 import click
 import msgspec
-from rich.console import Console
 
 from flopwatch import model_views, models, reports
-from flopwatch.cli.output import check_output, check_strict
-from flopwatch.errors import CannotMeasureError
+from flopwatch.cli.output import check_output, check_strict, deliver, progress
 from flopwatch.flops.convention import CONVENTIONS
-from flopwatch.models import MeasuredModel
 from flopwatch.subjects.model import Request
 from flopwatch.subjects.model.inputs import DTYPES
 
 
-@click.command("model")
+@click.command("model", short_help="Count what a model executes, layer by layer.")
 @click.option("--measure", is_flag=True, help="Run the model and count what it executes.")
 @click.option("--train", is_flag=True, help="Count a training step: forward, loss, backward, SGD.")
 @click.option("--by", type=click.Choice(model_views.AXES), default="layer", show_default=True, help="What a row is.")
@@ -85,40 +81,16 @@ def command(
     request = Request(name, shapes, batch, dtype, image)
     if not measure:
         models.estimate_model(request)
-    measured = models.measure_model(request, train=train, convention=convention, lanes=lanes, progress=_progress)
-    text = _text(measured, by, depth, sort, as_json or (output or "").endswith(".json"))
-    if output is None:
-        if as_json:
-            click.echo(text, nl=False)
+    measured = models.measure_model(request, train=train, convention=convention, lanes=lanes, progress=progress)
+
+    def write(out: TextIO, to_file: bool) -> None:
+        if as_json or (to_file and (output or "").endswith(".json")):
+            encoded = msgspec.json.encode(model_views.document(measured, by, depth=depth))
+            out.write(msgspec.json.format(encoded, indent=1).decode() + "\n")
         else:
-            reports.find("table").render(model_views.sheet(measured, by, depth=depth, sort=sort), sys.stdout)
-    else:
-        _write(output, text)
+            reports.find("table").render(model_views.sheet(measured, by, depth=depth, sort=sort), out)
+
+    deliver(write, output)
     if strict:
         check_strict(measured.record)
     return 0
-
-
-def _text(measured: MeasuredModel, by: str, depth: int | None, sort: str | None, as_json: bool) -> str:
-    if as_json:
-        encoded = msgspec.json.encode(model_views.document(measured, by, depth=depth))
-        return msgspec.json.format(encoded, indent=1).decode() + "\n"
-    text = io.StringIO()
-    reports.find("table").render(model_views.sheet(measured, by, depth=depth, sort=sort), text)
-    return text.getvalue()
-
-
-def _write(output: str, text: str) -> None:
-    try:
-        with open(output, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        click.echo(text, nl=False)
-        raise CannotMeasureError(
-            f"The result could not be written to {output!r}: {error.strerror}.", todo="It was printed instead."
-        ) from error
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        Console(stderr=True).print(f"flopwatch: {text}", style="dim", highlight=False)

@@ -109,11 +109,15 @@ def check_output(
     if separator == "":
         raise UsageError("The separator after -x is empty.", todo="Give one, for example -x ';'.")
     if output is None:
+        if sys.stdout is None:
+            raise UsageError("The result cannot be printed: stdout is closed.", todo="Save it in a file with -o FILE.")
         return
+    if not output:
+        raise UsageError("The name of the file for the result is empty.")
     folder = Path(output).parent
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise UsageError(f"The folder {str(folder)!r} for the result does not exist.", todo=f"Run `mkdir -p {folder}`.")
-    if Path(output).is_dir():
+    if os.path.isdir(output):
         raise UsageError(f"{output!r} is a folder; the result needs a file.")
     if not os.access(output if os.path.exists(output) else folder, os.W_OK):
         raise UsageError(f"The result may not be written to {output!r}: permission denied.")
@@ -166,7 +170,7 @@ def check_strict(record: Record) -> None:
 
 def progress(text: str) -> None:
     """Say on stderr what is going on, if somebody is looking."""
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         Console(stderr=True).print(f"flopwatch: {text}", style="dim", highlight=False, markup=False)
 
 

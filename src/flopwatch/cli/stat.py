@@ -6,12 +6,13 @@ import click
 
 from flopwatch import api, counters
 from flopwatch.cli.output import Shown, progress, show, show_options
+from flopwatch.counters.hardware.naming import parse
 from flopwatch.errors import UsageError
 
 AXES = ("process", "thread", "library", "symbol", "instruction")
 
 
-@click.command("stat", context_settings={"allow_interspersed_args": False})
+@click.command("stat", short_help="Count what a command executes.", context_settings={"allow_interspersed_args": False})
 @click.option(
     "--counter",
     type=click.Choice(("auto", *counters.NAMES)),
@@ -37,6 +38,21 @@ AXES = ("process", "thread", "library", "symbol", "instruction")
 @click.option(
     "--imports", is_flag=True, help="Count what a Python program executes while importing, too (may be slow)."
 )
+@click.option(
+    "--dtype",
+    "dtypes",
+    type=click.Choice(("fp64", "fp32", "bf16", "fp16", "x87")),
+    multiple=True,
+    help="A datatype that has to be told apart from others; may be given several times. A counter that cannot is not taken.",
+)
+@click.option(
+    "-e",
+    "--events",
+    multiple=True,
+    metavar="EVENTS",
+    help="Count these events instead, on hardware: raw codes (r02c7,r08c7) or events of the kernel (page-faults), each with "
+    "FLOP per count if wanted: r02c7=1,r08c7=4.",
+)
 @show_options(AXES)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -45,6 +61,8 @@ def command(
     pid: int | None,
     no_time: bool,
     imports: bool,
+    dtypes: tuple[str, ...],
+    events: tuple[str, ...],
     shown: Shown,
     command: tuple[str, ...],
 ) -> int:
@@ -62,12 +80,27 @@ def command(
       flopwatch stat -- ./program argument
       flopwatch stat --by symbol -o result.json -- python script.py
       flopwatch stat -p 1234 -- sleep 10
+      flopwatch stat -e r02c7=1,r08c7=4,r20c7=8 -- ./program
     """
     convention = shown.convention or "pmu"
+    given = parse(",".join(events)) if events else ()
+    if given and counter == "instrumented":
+        raise UsageError("The instrumented counter has no events.", todo="Leave out -e or --counter.")
+    if given:
+        counter = "hardware"
     if pid is not None:
         if repeat > 1:
             raise UsageError("A running process cannot be repeated.", todo="Leave -r out.")
-        record = api.measure_process(pid, during=command, counter=counter, convention=convention, lanes=shown.lanes)
+        record = api.measure_process(
+            pid,
+            during=command,
+            counter=counter,
+            convention=convention,
+            lanes=shown.lanes,
+            by=shown.by,
+            dtypes=dtypes,
+            events=given,
+        )
     else:
         record = api.measure_command(
             command,
@@ -77,6 +110,9 @@ def command(
             imports=imports,
             convention=convention,
             lanes=shown.lanes,
+            by=shown.by,
+            dtypes=dtypes,
+            events=given,
             progress=progress,
         )
     show(record, shown)

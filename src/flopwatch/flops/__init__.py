@@ -6,6 +6,7 @@ from flopwatch.flops.classify import Classified, Counted, Free, Unknown, classif
 from flopwatch.flops.convention import ARITHMETIC, CONVENTIONS, PMU, Convention, Lanes
 from flopwatch.flops.filter import opcode_filter
 from flopwatch.flops.operations import DType, Operation
+from flopwatch.flops.readings import ClassifiedReadings, classify_readings
 from flopwatch.flops.tally import Count, Key, Tally
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "CONVENTIONS",
     "PMU",
     "Classified",
+    "ClassifiedReadings",
     "Convention",
     "Count",
     "Counted",
@@ -25,5 +27,6 @@ __all__ = [
     "Unknown",
     "classify",
     "classify_block",
+    "classify_readings",
     "opcode_filter",
 ]

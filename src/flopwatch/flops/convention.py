@@ -9,6 +9,7 @@
     complex_mul complex_fma    6, 8         6, 8      per complex number
     transcendental                1            1
     int_mad pair_dot           2, 3         2, 3      OP, not FLOP
+    any                           1            1      weighed by the hardware that counted it, by its own rule
     switched-off lanes      counted  not counted
 
 `pmu` agrees with the FP_ARITH events of Intel processors where these count at all: they see no tile products, no x87 and, but
@@ -63,6 +64,7 @@ _ARITHMETIC_WEIGHTS = {
     Operation.TRANSCENDENTAL: 1,
     Operation.INT_MAD: 2,
     Operation.PAIR_DOT: 3,
+    Operation.ANY: 1,
 }
 
 ARITHMETIC = Convention("arithmetic", MappingProxyType(_ARITHMETIC_WEIGHTS), "active", spare_sum=False)

@@ -38,6 +38,8 @@ class Operation(StrEnum):
     """Integer multiply and add with accumulator, lane by lane."""
     PAIR_DOT = "pair_dot"
     """Two integer products and their sum, without accumulator: one lane is one sum."""
+    ANY = "any"
+    """Arithmetic that hardware counted without telling which: already weighed, so that one lane is one FLOP."""
 
     @property
     def fused(self) -> bool:
@@ -70,10 +72,14 @@ class DType(StrEnum):
     INT32 = "int32"
     INT64 = "int64"
     """64-bit lanes; the 52-bit multiply-adds too."""
+    ANY = "any"
+    """Floating-point numbers that hardware counted without telling their precision."""
 
     @property
     def bits(self) -> int:
-        """Bits that a number takes in a register."""
+        """Bits that a number takes in a register; ValueError for ANY, of which that is not known."""
+        if self is DType.ANY:
+            raise ValueError("the bits of a datatype that was not told apart are not known")
         return _BITS[self]
 
     @property

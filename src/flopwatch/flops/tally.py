@@ -9,6 +9,7 @@ from flopwatch.flops.convention import PMU, Convention, Lanes
 from flopwatch.flops.operations import DType, Operation
 
 G = TypeVar("G")
+NOT_SPLIT = "scalar or not told apart"
 
 
 class Key(NamedTuple):
@@ -21,9 +22,14 @@ class Key(NamedTuple):
 
     @property
     def width(self) -> str:
-        """The width in bits of the register part that is worked on ("128"), or "scalar", or "tile"."""
+        """The width in bits of the register part that is worked on ("128"), or "scalar", or "tile".
+
+        `NOT_SPLIT` where hardware that counts scalar work and FLOP alike cannot tell.
+        """
         if self.operation is Operation.TILE_DOT:
             return "tile"
+        if self.dtype is DType.ANY or (self.operation is Operation.ANY and self.lanes == 1):
+            return NOT_SPLIT
         if self.lanes == 1:
             return "scalar"
         return str(self.lanes * self.operation.parts * self.dtype.bits)
@@ -153,12 +159,14 @@ class Tally(Mapping[Key, Count]):
         return _grouped(self._worths(convention, lanes, floating=True), lambda key: key.operation)
 
     def flop_by_width(self, convention: Convention = PMU, lanes: Lanes | None = None) -> dict[str, int]:
-        """FLOP by vector width in bits: "scalar", "64", "128", "256", "512", "tile"; without zero rows."""
+        """FLOP by vector width in bits: "scalar", "64", "128", "256", "512", "tile", `NOT_SPLIT`; without zero rows."""
         return _grouped(self._worths(convention, lanes, floating=True), lambda key: key.width)
 
     def fma_share(self, convention: Convention = PMU) -> float | None:
-        """The share of FLOP that fused operations do, from 0 to 1; None if there is no FLOP at all."""
+        """The share of FLOP that fused operations do, from 0 to 1; None without any FLOP, or if hardware did not tell."""
         by_operation = self.flop_by_operation(convention)
+        if Operation.ANY in by_operation:
+            return None
         total = sum(by_operation.values())
         return sum(flop for operation, flop in by_operation.items() if operation.fused) / total if total else None
 
@@ -209,6 +217,8 @@ def _add(one: Count, other: Count) -> Count:
 def _check(key: Key, count: Count) -> None:
     if key.lanes < 1 or count.instructions < 0:
         raise ValueError(f"not a count of operations: {key} {count}")
+    if key.dtype is DType.ANY and key.operation is not Operation.ANY:
+        raise ValueError(f"an operation whose datatype is not known: {key}")
     if count.active_lanes is None:
         return
     if not key.masked:

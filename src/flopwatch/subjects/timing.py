@@ -96,7 +96,8 @@ def time_command(
         progress(f"timing without instrumentation, run {index + 1} of {runs}")
         source = given.open()
         try:
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             ended = process.run(argv, env, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         finally:
             os.close(source)

@@ -92,7 +92,7 @@ def test_a_result_in_a_file_is_text_unless_its_name_ends_in_json(fake: FakeCount
 def test_conventions_and_lanes(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     runs, on = 10, 35
     counter = FakeCounter(CommandResult(0, processes=(image(block(MASKED_FMA, runs, active=((0, on),))),)))
-    monkeypatch.setattr("flopwatch.counters.find", lambda name="auto": counter)
+    monkeypatch.setattr("flopwatch.counters.find", lambda name="auto", needs=None: counter)
     wanted = {(): 2 * 16 * runs, ("--lanes", "active"): 2 * on, ("--convention", "arithmetic"): 2 * on}
     for options, flop in wanted.items():
         assert cli.run(["stat", "--no-time", "--json", *options, "--", "true"]) == 0
@@ -106,7 +106,7 @@ def test_strict(monkeypatch: pytest.MonkeyPatch, fake: FakeCounter, capfd: pytes
         ((image(block(), complete=False, reasons=("a thread was lost",)),), "process 1 axpy: a thread was lost"),
     ):
         counter = FakeCounter(CommandResult(0, processes=processes))
-        monkeypatch.setattr("flopwatch.counters.find", lambda name="auto", counter=counter: counter)
+        monkeypatch.setattr("flopwatch.counters.find", lambda name="auto", needs=None, counter=counter: counter)
         assert cli.run(["stat", "--no-time", "--", "true"]) == 0
         capfd.readouterr()
         assert cli.run(["stat", "--no-time", "--strict", "--", "true"]) == 3

@@ -8,8 +8,9 @@ from types import ModuleType
 import pytest
 
 from flopwatch import counters
-from flopwatch.counters import Availability, CommandOptions, CommandResult
+from flopwatch.counters import ANYTHING, Availability, CommandOptions, CommandResult, Needs
 from flopwatch.errors import CannotMeasureError, UsageError
+from flopwatch.subjects import elf
 
 
 class Refusing:
@@ -17,13 +18,16 @@ class Refusing:
 
     name = "refusing"
 
-    def available(self) -> Availability:
+    def available(self, needs: Needs = ANYTHING) -> Availability:
         return Availability(False, "There is no such processor.", "Use another one.")
 
     def run_command(self, argv: Sequence[str], options: CommandOptions) -> CommandResult:
         raise NotImplementedError
 
-    def attach(self, pid: int, wait: Callable[[], bool]) -> CommandResult:
+    def attach(self, pid: int, wait: Callable[[], bool], needs: Needs = ANYTHING) -> CommandResult:
+        raise NotImplementedError
+
+    def check(self, program: elf.Program, *, running: bool = False) -> None:
         raise NotImplementedError
 
 
@@ -34,7 +38,7 @@ def test_the_tuple_of_names_is_the_folder() -> None:
 
 
 def test_a_name_that_does_not_exist_is_a_sentence() -> None:
-    with pytest.raises(UsageError, match=r"no counter named 'sundial'. Choose one of: auto, instrumented"):
+    with pytest.raises(UsageError, match=r"no counter named 'sundial'. Choose one of: auto, hardware, instrumented"):
         counters.find("sundial")
 
 

@@ -21,7 +21,8 @@ def entries(draw: st.DrawFn) -> tuple[Key, Count]:
     masked = draw(st.booleans()) and operation is not Operation.DPP
     instructions = draw(st.integers(0, 10**12))
     active = draw(st.none() | st.integers(0, lanes * instructions)) if masked else None
-    return Key(operation, draw(st.sampled_from(DType)), lanes, masked), Count(instructions, active)
+    dtype = draw(st.sampled_from([each for each in DType if each is not DType.ANY or operation is Operation.ANY]))
+    return Key(operation, dtype, lanes, masked), Count(instructions, active)
 
 
 tallies = st.lists(entries(), max_size=6).map(lambda pairs: Tally(dict(pairs)))
@@ -127,3 +128,13 @@ def test_a_tally_cannot_be_undone() -> None:
 def test_every_operation_has_a_weight_in_every_convention() -> None:
     for convention in CONVENTIONS.values():
         assert set(convention.weights) == set(Operation)
+
+
+def test_a_datatype_is_unknown_only_where_hardware_did_not_tell() -> None:
+    tally = Tally.of(Operation.ANY, DType.ANY, lanes=4, instructions=5)
+    assert tally.flop(PMU) == tally.flop(ARITHMETIC) == {DType.ANY: 4 * 5}
+    assert list(tally.flop_by_width()) == ["scalar or not told apart"]
+    with pytest.raises(ValueError, match="datatype is not known"):
+        Tally.of(Operation.ADD, DType.ANY)
+    with pytest.raises(ValueError, match="bits"):
+        _ = DType.ANY.bits

@@ -45,6 +45,10 @@ def test_every_format_renders_every_sheet(name: str, sheet: Sheet) -> None:
     rendered(name, sheet)
 
 
+def test_notes_alone_are_a_list_without_a_table() -> None:
+    assert rendered("markdown", Sheet("only notes", (), (), ("one", "two"))) == "**only notes**\n\n- one\n- two\n"
+
+
 def test_table() -> None:
     assert rendered("table", SHEET) == (
         "a | title\n"

@@ -33,7 +33,7 @@ def run(pid: int, wait: Callable[[], bool]) -> CommandResult:
     """
     interrupted = False
     reasons: list[str] = []
-    with commands.folder() as place:
+    with commands.folder(executable=True) as place:
         _check(pid, place)
         (place / OWNER).write_text(str(os.getpid()))
         begun = False

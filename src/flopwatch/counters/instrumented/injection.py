@@ -196,7 +196,7 @@ def _room(caller: Caller, size: int) -> int:
 def _checked(result: int) -> int:
     if -4096 < result < 0:
         raise CannotMeasureError(
-            "The program has no memory left for the counting engine.", seen=os.strerror(-result) + "."
+            "The counting engine could not be loaded into the program.", seen=os.strerror(-result) + "."
         )
     return result
 

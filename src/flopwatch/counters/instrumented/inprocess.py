@@ -5,19 +5,21 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from flopwatch.counters import Region, Thread
-from flopwatch.counters.instrumented import ledger, library
+from flopwatch.counters.instrumented import ledger, library, stopping
 from flopwatch.errors import CannotMeasureError, UsageError
 from flopwatch.flops import opcode_filter
 from flopwatch.scope import Scope
 
 LOG_ENTRY_BYTES = 24
 LANE_BASE = 1 << 32
+PATIENCE = 20  # milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self._deaf: dict[int, int] = {}  # threads that block all signals, and how long they had run
         self._notes = self._overflow = self._lost = 0
         self._blocks: tuple[LabelledBlock, ...] = ()
         self._regions: tuple[Region, ...] = ()
@@ -78,6 +81,9 @@ class Engine:
         known: set[int] = set()
         while new := {int(name) for name in os.listdir("/proc/self/task")} - known - {own}:
             for tid in sorted(new):
+                if _blocks(tid, engine.flopwatch_signal()):
+                    self._deaf[tid] = _run_time(tid)
+                    continue
                 status = engine.flopwatch_follow(tid)
                 if status < 0 and Path(f"/proc/self/task/{tid}").exists():
                     self.reasons.append(f"thread {tid} could not be followed ({os.strerror(-status)})")
@@ -88,7 +94,6 @@ class Engine:
         engine = _engine()
         if Engine._running is not None:
             raise UsageError("Counting is under way already.", todo="End the first `with flopwatch.count()` before.")
-        engine.flopwatch_log_clear()
         head = self._head()
         self._notes, self._overflow, self._lost = head.notes, head.overflow, head.lost_children
         Engine._running = self
@@ -150,12 +155,33 @@ class Engine:
         self._blocks = tuple(found)
         self._regions = ledger.regions(view, head)
         self.reasons += ledger.notes(view, head)[self._notes :]
+        for tid, before in self._deaf.items():
+            if (ran := _run_time(tid) - before) > 0:
+                self.reasons.append(f"thread {tid} blocks signals and was not counted; it ran for {ran / 1e6:.3g} ms")
         if head.overflow > self._overflow:
             self.reasons.append("blocks, threads or regions found no room in the counting tables")
         if head.lost_children > self._lost:
-            self.reasons.append(f"{head.lost_children - self._lost} forked child processes were not counted")
+            self.reasons.append(f"{head.lost_children - self._lost} child processes were not counted")
 
     def threads(self) -> tuple[Thread, ...]:
         """The threads that were followed."""
         view, head = self._view(), self._head()
         return tuple(Thread(slot.tid, slot.name) for slot in ledger.threads(view, head))
+
+
+def _blocks(tid: int, signal: int) -> bool:
+    """Whether a thread blocks a signal for good, as the input and output threads of message libraries do."""
+    for _ in range(PATIENCE):
+        mask = int(stopping.status(os.getpid(), tid).get("SigBlk", "0"), 16)
+        if not mask >> (signal - 1) & 1:
+            return False
+        time.sleep(0.001)  # libraries also do so for a moment
+    return True
+
+
+def _run_time(tid: int) -> int:
+    """For how many nanoseconds a thread has run; 0 if it has ended, or the system does not say."""
+    try:
+        return int(Path(f"/proc/self/task/{tid}/schedstat").read_text().split()[0])
+    except OSError:
+        return 0

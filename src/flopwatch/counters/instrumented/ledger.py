@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,14 +23,14 @@ CODE = BLOCKS + 32 * MAX_BLOCKS
 AREAS = CODE + (64 << 20)
 AREA_BYTES = 8 * MAX_BLOCKS + 8 * MAX_LANES
 
-HEADER = struct.Struct("<8s6I11Q1024s1024s")
-THREAD = struct.Struct("<4I16s")
+HEADER = struct.Struct("<8s6I12Q1024s1024s")
+THREAD = struct.Struct("<4I16s32s")
 REGION = struct.Struct("<QQQII216sQ")
 BLOCK = struct.Struct("<QIHHIIQ")
 
 RUNNING, FINISHED, EXECUTING = 1, 2, 3
 HOW = ("spawn", "fork", "exec", "attach", "called", "vfork")
-THREAD_RUNNING, THREAD_ENDED, THREAD_LEFT = 1, 2, 3
+THREAD_RUNNING, THREAD_ENDED, THREAD_LEFT, THREAD_EXEC = 1, 2, 3, 4
 HIDDEN = ("APX", "AVX10", "HLE", "RTM")
 
 View = memoryview
@@ -53,6 +53,7 @@ class Header:
     overflow: int
     imports: int
     lost_children: int
+    unsaved: int
     hidden: tuple[str, ...]
     command: tuple[str, ...]
     executing: str
@@ -86,13 +87,14 @@ def header(view: View) -> Header:
         imports,
         lost,
         hidden,
-    ) = fields[:18]
+        unsaved,
+    ) = fields[:19]
     if magic != b"FLOPWTCH" or version != 1:
         raise ValueError(f"not a ledger of version 1: {magic!r}, {version}")
-    command, executing = fields[18:]
+    command, executing = fields[19:]
     words = command.rstrip(b"\0").split(b"\0") if command.rstrip(b"\0") else []
     return Header(
-        state, pid, parent, HOW[how], exit_code, blocks, regions, min(threads, MAX_THREADS), lanes, notes, overflow, imports, lost,
+        state, pid, parent, HOW[how], exit_code, blocks, regions, min(threads, MAX_THREADS), lanes, notes, overflow, imports, lost, unsaved,
         tuple(name for bit, name in enumerate(HIDDEN) if hidden >> bit & 1),
         tuple(os.fsdecode(word) for word in words), _text(executing),
     )  # fmt: skip
@@ -123,14 +125,15 @@ class Slot(NamedTuple):
     pid: int
     how: str
     name: str
+    executing: str
 
 
 def threads(view: View, head: Header) -> list[Slot]:
     """The threads, in the order of their slots."""
     found = []
     for index in range(head.threads):
-        tid, state, pid, how, name = THREAD.unpack_from(view, THREADS + 64 * index)
-        found.append(Slot(tid, state, pid, HOW[how], _text(name)))
+        tid, state, pid, how, name, executing = THREAD.unpack_from(view, THREADS + THREAD.size * index)
+        found.append(Slot(tid, state, pid, HOW[how], _text(name), _text(executing)))
     return found
 
 
@@ -151,17 +154,25 @@ class Blocks:
         return Block(scope, "x86_64", address, code, runs, active)
 
 
-def images(view: View, areas: Sequence[View], *, ended: bool) -> list[ProcessImage]:
+def _lost(path: str) -> str:
+    return f"{path}, which it became, was not counted (a static, setuid or foreign program)"
+
+
+def images(view: View, areas: Sequence[View], *, ended: bool, followed: Container[int]) -> list[ProcessImage]:
     """The process image of a ledger, and one for each vfork child that lived in its memory.
 
-    `ended` tells whether its process is gone.
+    `ended` tells whether its process is gone; `followed` are the processes that have a ledger of what they became by exec.
     """
     head = header(view)
     reasons = notes(view, head)
+    if head.state == EXECUTING and head.pid not in followed:
+        reasons.append(_lost(head.executing))
     if head.overflow:
         reasons.append(f"{head.overflow} blocks, threads, regions or children found no room in the counting tables")
+    if head.unsaved:
+        reasons.append(f"{head.unsaved} pages of counts could not be kept: the disk or memory for them was full")
     if head.lost_children:
-        reasons.append(f"{head.lost_children} forked child processes were not counted")
+        reasons.append(f"{head.lost_children} child processes were not counted")
     if head.state == RUNNING:
         reasons.append("it did not end by itself (a signal, or a crash)" if ended else "it was still running")
     slots = threads(view, head)
@@ -184,5 +195,8 @@ def images(view: View, areas: Sequence[View], *, ended: bool) -> list[ProcessIma
                 )
             )
         else:
-            found.append(ProcessImage(pid, head.pid, head.command, "vfork", True, (), named, tuple(events), mapped))
+            lost = tuple(_lost(slot.executing) for slot, _ in own if slot.state == THREAD_EXEC and pid not in followed)
+            found.append(
+                ProcessImage(pid, head.pid, head.command, "vfork", not lost, lost, named, tuple(events), mapped)
+            )
     return found

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from flopwatch.errors import UsageError
+from flopwatch.errors import FlopwatchError, UsageError
 from flopwatch.subjects.model.inputs import Shape, parse_shape
 
 # The networks of chainer.links that can be built without a file of weights, by the names of the 2018 tool.
@@ -42,6 +43,18 @@ class Made:
     arguments: tuple[Any, ...] | None = None
     shapes: tuple[Shape, ...] = ()
     listed: bool = False
+
+
+@contextmanager
+def refusing(happened: str) -> Iterator[None]:
+    """Turn an exception of a package's model into a UsageError: its traceback tells the user nothing."""
+    try:
+        yield
+    except FlopwatchError:
+        raise
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0]
+        raise UsageError(happened, seen=f"{type(error).__name__}: {first}") from error
 
 
 def builder(name: str) -> tuple[str, Callable[[], Made]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -40,6 +41,12 @@ class ModelSubject:
     arguments: tuple[Any, ...]
     source: str
     dtype: str = "fp32"
+
+    def raising(self) -> AbstractContextManager[None]:
+        """What to run the model in: an exception of the user's own code is shown as such, one of a package's model is a sentence."""
+        if is_file(self.name):
+            return files.shown_as_the_users(f"{self.name} raised while it ran on {self.source}:")
+        return catalogue.refusing(f"{self.name} cannot run on {self.source}, {self.dtype}.")
 
 
 def find(request: Request) -> ModelSubject:
@@ -91,9 +98,14 @@ def _arguments(
     return arguments, f"{', '.join(map(str, wanted))}, {source}"
 
 
+def is_file(name: str) -> bool:
+    """Whether a model's name stands for a file of the user's."""
+    return name.endswith(".py") or name.rpartition(":")[0].endswith(".py")
+
+
 def _builder(name: str) -> tuple[str, Callable[[], catalogue.Made]]:
     path, separator, factory = name.rpartition(":")
-    if path.endswith(".py") or name.endswith(".py"):
+    if is_file(name):
         return files.builder(
             path if separator and path.endswith(".py") else name, factory if path.endswith(".py") else ""
         )

@@ -10,6 +10,8 @@ typedef struct LogEntry {
 #define LOG_BYTES (1ul << 30)
 static LogEntry *log_start;
 static u64 log_count;
+static u32 *places; /* 1 + the log's index of what has a sum already, found by its hash */
+static u64 place_count; /* a power of two */
 static int capturing;
 static u32 away; /* since nothing was followed, code may have come and gone */
 
@@ -110,6 +112,14 @@ int follow_thread(u32 tid)
   return (int)ret;
 }
 
+/* The signal that catches threads; those that block it cannot be followed. 0: none is free. */
+API int flopwatch_signal(void)
+{
+  if (!capturing)
+    capturing = free_signal();
+  return capturing;
+}
+
 API int flopwatch_follow(u32 tid)
 {
   come_back();
@@ -128,16 +138,65 @@ API void flopwatch_stop(void)
   away = 1;
 }
 
+static u32 *place_of(u32 label, u32 slot, u64 index)
+{
+  u64 h = (index * 0x9E3779B97F4A7C15ul ^ ((u64)label << 32 | slot)) * 0xC2B2AE3D27D4EB4Ful;
+  for (u64 i = h >> 32;; i++) {
+    u32 *place = &places[i & (place_count - 1)];
+    const LogEntry *e = log_start + *place - 1;
+    if (!*place || (e->index == index && e->label == label && e->slot == slot))
+      return place;
+  }
+}
+
+static void forget_places(void)
+{
+  if (places)
+    SYS(11 /* munmap */, places, place_count * sizeof *places);
+  places = NULL;
+  place_count = 0;
+}
+
+static int more_places(void)
+{
+  u64 count = place_count ? 2 * place_count : 4096;
+  u32 *new = room(count * sizeof *places);
+  if (!new)
+    return 0;
+  forget_places();
+  places = new, place_count = count;
+  for (u64 i = 0; i < log_count; i++)
+    *place_of(log_start[i].label, log_start[i].slot, log_start[i].index) = (u32)i + 1;
+  return 1;
+}
+
+/* The log holds one sum for each label, thread and block, so that it does not grow with time. */
+static void add(u32 label, u32 slot, u64 index, u64 count)
+{
+  if (2 * (log_count + 1) > place_count && !more_places()) {
+    ledger->overflow++;
+    return;
+  }
+  u32 *place = place_of(label, slot, index);
+  if (*place) {
+    log_start[*place - 1].count += count;
+  } else if ((log_count + 1) * sizeof(LogEntry) < LOG_BYTES) {
+    log_start[log_count++] = (LogEntry){label, slot, index, count};
+    *place = (u32)log_count;
+  } else {
+    ledger->overflow++;
+  }
+}
+
 static void settle(Context *c, u32 label, const u64 *now, u64 *last, u64 n, u64 base)
 {
-  for (u64 i = 0; i < n; i++)
-    if (now[i] != last[i]) {
-      if ((log_count + 1) * sizeof(LogEntry) < LOG_BYTES)
-        log_start[log_count++] = (LogEntry){label, c->slot, base + i, now[i] - last[i]};
-      else
-        ledger->overflow++;
-      last[i] = now[i];
+  for (u64 i = 0; i < n; i++) {
+    u64 seen = __atomic_load_n(&now[i], __ATOMIC_RELAXED); /* the thread may be counting on */
+    if (seen != last[i]) {
+      add(label, c->slot, base + i, seen - last[i]);
+      last[i] = seen;
     }
+  }
 }
 
 /* Everything that the followed threads executed since the last settlement belongs to `label`. */
@@ -158,14 +217,13 @@ API void flopwatch_settle(u32 label)
 /* What was executed while nobody counted (threads that are still on their way out) belongs to no label. */
 API void flopwatch_discard(void)
 {
-  u64 kept = log_count;
   flopwatch_settle(0);
-  log_count = kept;
+  log_count = 0;
+  forget_places();
 }
 
 API void *flopwatch_ledger(void) { return ledger; }
 API LogEntry *flopwatch_log(void) { return log_start; }
 API u64 flopwatch_log_length(void) { return log_count; }
-API void flopwatch_log_clear(void) { log_count = 0; }
 API int flopwatch_is_followed(u32 tid) { return is_followed(tid); }
 API int flopwatch_decode(const u8 *code, u64 address, Instruction *out) { return decode(code, address, out); }

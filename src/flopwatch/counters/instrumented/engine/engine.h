@@ -125,6 +125,7 @@ typedef struct Context {
   volatile u32 starting; /* a child that has not yet taken its context */
   u32 pid;
   u32 parent_pid;
+  u32 told;              /* that this child is lost: a search through PATH tries to execute many times */
   u32 shares_memory;     /* a vfork child: another process in the same memory */
   u64 after;             /* where a new thread goes on */
   u32 pending_count;
@@ -331,7 +332,7 @@ static inline int in_engine(u64 a) { return a >= (u64)__ehdr_start && a < (u64)e
 
 enum How { HOW_SPAWN, HOW_FORK, HOW_EXEC, HOW_ATTACH, HOW_CALLED, HOW_VFORK };
 enum State { STATE_RUNNING = 1, STATE_FINISHED, STATE_EXEC, STATE_STOPPED /* the counting ended, the process goes on */ };
-enum ThreadState { THREAD_FREE, THREAD_RUNNING, THREAD_ENDED, THREAD_LEFT };
+enum ThreadState { THREAD_FREE, THREAD_RUNNING, THREAD_ENDED, THREAD_LEFT, THREAD_EXEC /* of a vfork child */ };
 
 /* ---- threads.c ---- */
 
@@ -385,8 +386,9 @@ typedef struct LedgerHeader {
   u64 translated;  /* blocks in all, with and without a counter */
   u64 overflow;    /* blocks, threads or regions that found no room */
   u64 imports;     /* Python imports that ran natively */
-  u64 lost_children; /* forked, but without a ledger of their own */
+  u64 lost_children; /* without a ledger of their own */
   u64 hidden;      /* bits: what cpuid did not show to the program, rows of dispatch.c */
+  u64 unsaved;     /* pages of this file that found no room on its disk */
   char command[1024];
   char executing[1024]; /* path of the execve under way */
 } LedgerHeader;
@@ -394,7 +396,7 @@ typedef struct LedgerHeader {
 typedef struct LedgerThread {
   u32 tid, state, pid, how;
   char name[16];
-  u64 unused[4];
+  char executing[32]; /* of a vfork child: the end of the path that it executed */
 } LedgerThread;
 
 typedef struct LedgerBlock {
@@ -421,6 +423,7 @@ extern LedgerHeader *ledger;
 int ledger_open(const char *directory, enum How how);
 int ledger_fork(Context *c);
 int ledger_map_area(Context *c); /* the counters of the context's slot */
+int ledger_full(u64 address); /* a write to the ledger met a full disk: it goes on in private memory */
 void note(const char *text, u64 number);
 static inline LedgerThread *ledger_threads(void) { return (LedgerThread *)((u8 *)ledger + L_THREADS); }
 static inline Region *ledger_regions(void) { return (Region *)((u8 *)ledger + L_REGIONS); }

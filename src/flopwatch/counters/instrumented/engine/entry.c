@@ -62,6 +62,16 @@ int read_filter(const char *directory)
   return n == sizeof interesting;
 }
 
+/* Stderr is the program's own, so it is said in a byte that is there even where the disk is full. */
+static void say_failed(const char *directory)
+{
+  char path[600];
+  text_add(text_add(path, directory), "/filter");
+  long fd = SYS(257, -100, path, 0x80001 /* write */);
+  SYS(18 /* pwrite64 */, fd, "\1", 1, sizeof interesting + 1);
+  SYS(3, fd);
+}
+
 Context *start(enum How how)
 {
   Context *c = context_new();
@@ -81,20 +91,28 @@ int engine_preloaded(int argc, char **argv, char **envp)
   if (!scrub(envp, directory, sizeof directory) || !read_filter(directory))
     return 0;
   if (!ledger_open(directory, HOW_SPAWN) || !cache_open() || !start(HOW_SPAWN)) {
-    static const char text[] = "flopwatch: the counting engine could not start in this process\n";
-    SYS(1, 2, text, sizeof text - 1);
+    say_failed(directory);
     return 0;
   }
   signals_open();
   return 1;
 }
 
+static void keep_end(char *to, size_t size, const char *path)
+{
+  size_t length = path ? text_length(path) : 0;
+  text_add(to, length < size ? path ? path : "" : path + length - (size - 1));
+}
+
 /* The new image of an execve must find us: the environment gets our two variables back. */
 void follow_child_of_exec(Context *c)
 {
   int at = c->r[RAX] == 322;
-  if (!ledger_directory[0])
-    return; /* counting inside one process: what it starts is its own affair */
+  if (!ledger_directory[0]) { /* counting inside one process: what it starts is not in it, and said to be missing */
+    if (c->shares_memory && !c->told++)
+      __atomic_fetch_add(&ledger->lost_children, 1, __ATOMIC_RELAXED);
+    return;
+  }
   u64 *r = c->r;
   char **envp = (char **)r[at ? R10 : RDX];
   size_t n = 0, bytes = 8192;
@@ -122,21 +140,25 @@ void follow_child_of_exec(Context *c)
   list[used++] = own;
   list[used++] = loaded;
   list[used] = NULL;
+  if (SYS(21 /* access */, own_path, 4) < 0)
+    list = envp; /* whoever counted is gone, or out of reach: what is started from here on is left alone */
   const char *path = (const char *)r[at ? RSI : RDI];
-  if (!c->shares_memory && path) {
-    size_t length = text_length(path);
-    if (length < sizeof ledger->executing)
-      memcpy(ledger->executing, path, length + 1);
-    ledger->state = STATE_EXEC;
+  LedgerThread *thread = &ledger_threads()[c->slot];
+  if (c->shares_memory) {
+    keep_end(thread->executing, sizeof thread->executing, path);
+    thread->state = THREAD_EXEC;
   } else {
-    ledger_threads()[c->slot].state = THREAD_ENDED;
+    keep_end(ledger->executing, sizeof ledger->executing, path);
+    ledger->state = STATE_EXEC;
   }
   /* A signal that is kept is blocked, and the new image would inherit that: it is taken first, then all this is done again. */
   long ret = at ? unless_signalled(&c->masked, 322, r[RDI], r[RSI], r[RDX], (long)list, r[R8])
                 : unless_signalled(&c->masked, 59, r[RDI], r[RSI], (long)list, 0, 0);
+  if (ret == -7 /* too long: perhaps only with what we have added; a ledger that never comes tells of it */)
+    ret = SYS(r[RAX], r[RDI], r[RSI], r[RDX], r[R10], r[R8]);
   if (!c->shares_memory)
     ledger->state = STATE_RUNNING;
-  ledger_threads()[c->slot].state = THREAD_RUNNING;
+  thread->state = THREAD_RUNNING;
   SYS(11, p, bytes);
   Pause *pause = (Pause *)c->exit;
   if (ret == SIGNALLED) {

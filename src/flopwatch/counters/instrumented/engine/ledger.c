@@ -33,6 +33,27 @@ static int create(u32 pid)
   return -17;
 }
 
+/* What must be there to say what is missing. Not every file system can tell beforehand. */
+static int allocate_head(long fd)
+{
+  long ret = SYS(77 /* ftruncate */, fd, L_AREAS);
+  if (ret == 0)
+    ret = SYS(285 /* fallocate */, fd, 0, 0, L_THREADS);
+  return ret == 0 || ret == -95 /* not supported */ || ret == -38;
+}
+
+int ledger_full(u64 address)
+{
+  u64 page = address & ~4095ul, start = (u64)ledger;
+  int ours = ledger && address >= start && address < start + L_AREAS;
+  for (u32 i = 0; !ours && i < context_count; i++)
+    ours = contexts[i] && address >= (u64)counters_of(contexts[i]) && address < (u64)contexts[i] + CONTEXT_BYTES;
+  if (!ours || is_error(SYS(9, page, 4096, 3, 0x32 /* private, fixed, anonymous */, -1, 0)))
+    return 0;
+  ledger->unsaved++;
+  return 1;
+}
+
 static void read_command(void)
 {
   long fd = SYS(257, -100, "/proc/self/cmdline", 0x80000);
@@ -63,7 +84,11 @@ int ledger_open(const char *directory, enum How how)
     fd = create(SYS(GETPID));
     if (fd < 0)
       return 0;
-    SYS(77 /* ftruncate */, fd, L_AREAS);
+    if (!allocate_head(fd)) {
+      SYS(87 /* unlink */, ledger_path);
+      SYS(3, fd);
+      return 0;
+    }
   }
   ledger = map(NULL, L_AREAS, fd, 0);
   if (fd >= 0)
@@ -98,10 +123,13 @@ int ledger_fork(Context *c)
 {
   LedgerHeader *old = ledger;
   long fd = create(SYS(GETPID));
+  if (fd >= 0 && !allocate_head(fd)) {
+    SYS(87 /* unlink */, ledger_path);
+    SYS(3, fd);
+    fd = -1;
+  }
   if (fd < 0)
     ledger_path[0] = 0;
-  else
-    SYS(77, fd, L_AREAS);
   LedgerHeader *new = map(NULL, L_AREAS, (int)fd, 0);
   if (!new)
     return 0;

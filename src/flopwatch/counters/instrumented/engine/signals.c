@@ -11,6 +11,9 @@ typedef struct Action {
   u64 handler, flags, restorer, mask;
 } Action;
 
+#define SIGILL 4
+#define SIGBUS 7
+#define SIGFPE 8
 #define SIGSEGV 11
 #define BLOCK_BYTES (128 * 15) /* a block is at most as long */
 #define SA_SIGINFO 4u
@@ -27,7 +30,7 @@ static Action common[65];
 volatile u32 signals_taken;
 static u32 guarding; /* writable code, see regions.c */
 static u32 watching;
-static const u8 faults[] = {4 /* SIGILL */, 7 /* SIGBUS */, 8 /* SIGFPE */, 11 /* SIGSEGV */};
+static const u8 faults[] = {SIGILL, SIGBUS, SIGFPE, SIGSEGV};
 
 static Action *actions_of(const Context *c) { return c && c->actions ? c->actions : common; }
 
@@ -46,7 +49,8 @@ int signals_apart(Context *parent, Context *child)
 
 static int is_function(u64 handler) { return handler > 1; }
 
-static int is_watched(int signal) { return watching && (signal == 4 || signal == 7 || signal == 8 || signal == SIGSEGV); }
+static int is_fatal(int signal) { return signal == SIGILL || signal == SIGBUS || signal == SIGFPE || signal == SIGSEGV; }
+static int is_watched(int signal) { return watching && is_fatal(signal); }
 
 static long set_action(int signal, const Action *act, Action *old) { return SYS(13, signal, act, old, 8); }
 
@@ -112,9 +116,8 @@ void signals_open(void)
 {
   for (int s = 1; s <= 64; s++) {
     Action a;
-    if (set_action(s, NULL, &a) < 0 || !is_function(a.handler) || a.handler == (u64)engine_signal)
-      continue;
-    signal_action(NULL, s, &a, NULL, 8);
+    if (set_action(s, NULL, &a) == 0 && a.handler != (u64)engine_signal && is_function(a.handler))
+      signal_action(NULL, s, &a, NULL, 8);
   }
   signals_watch();
   signals_taken = 1;
@@ -185,7 +188,7 @@ static void begin_handler(Action *actions, int signal, const u8 *uc)
   Action a = actions[signal];
   if (a.flags & SA_RESETHAND) {
     actions[signal].handler = 0; /* here, since the kernel must find ours again for a signal that is kept */
-    if (signal != SIGSEGV) {
+    if (!is_watched(signal)) {
       Action plain = {0, SA_RESTORER, (u64)restorer, 0};
       set_action(signal, &plain, NULL);
     }
@@ -225,8 +228,10 @@ void engine_signal(int signal, void *info, void *uc_)
   Context *c = current_or_null();
   if (signal == SIGSEGV && ((int *)info)[2] == 2 /* no permission */ && (*(u64 *)(uc + UC_ERROR) & 2 /* to write */) && rewrites_code(c, rip, ((u64 *)info)[2]))
     return;
+  if (signal == SIGBUS && ((int *)info)[2] == 2 /* nothing behind the address */ && ledger_full(((u64 *)info)[2]))
+    return;
   Action *actions = actions_of(c), a = actions[signal];
-  if (!is_function(a.handler) && (signal == 4 || signal == 7 || signal == 8 || signal == SIGSEGV)) { /* what would have happened */
+  if (!is_function(a.handler) && is_fatal(signal)) { /* what would have happened */
     if (c && !c->native && in_cache(*rip) && is_fault(signal, info))
       cut(c, *rip, application_pc(*rip));
     Action plain = {0, SA_RESTORER, (u64)restorer, 0};
