@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
+import msgspec
+
 from flopwatch import formats, processors
 from flopwatch.attribution import Where
 from flopwatch.errors import CannotMeasureError, UsageError
@@ -53,14 +55,20 @@ def record_of(counted: Sequence[Counted], processor: Processor, *, source: str) 
             partial.append(f"cores of the kind {table.title} cannot count FLOP: {table.because}")
             continue
         partial += _missing(lines, table)
-        parts.append((table, classify_readings((each.reading for each in lines if not each.missing), table)))
+        present = [each.reading for each in lines if not each.missing]
+        # Whether counters were shared was looked at above, for the events that matter.
+        parts.append((table, classify_readings(present, table, hybrid=True)))
+    partial += [reason for _, classified in parts for reason in classified.partial]
     if not any(classified.counted for _, classified in parts):
         raise CannotMeasureError(
             f"None of the events counts FLOP on {processor.name}.",
-            seen=_seen(counted),
+            seen=" ".join((_seen(counted), *(f"{reason[0].upper()}{reason[1:]}." for reason in partial))),
             todo=_advice(processor),
         )
-    partial += [reason for _, classified in parts for reason in classified.partial]
+    if not any(classified.tally for _, classified in parts):
+        partial.append(
+            "every FLOP event counted 0: nothing was computed, or that machine shows counters that do not count"
+        )
     tally: dict[Where, Tally] = {}
     unknown: dict[str, int] = {}
     for _, classified in parts:
@@ -80,9 +88,21 @@ def record_of(counted: Sequence[Counted], processor: Processor, *, source: str) 
             Unknown(name, count) for name, count in sorted(unknown.items(), key=lambda item: (-item[1], item[0]))
         ),
         machine={"processor": processor.name},
-        events=tuple(_event(each, groups) for each in events if not each.missing),
+        events=_events(events, groups),
         cells=cells_of(tally),
     )
+
+
+def _events(events: Iterable[Counted], groups: Sequence[tuple[Kind, list[Counted]]]) -> tuple[EventCount, ...]:
+    """The events with their counts; those of several threads, processors or intervals are summed."""
+    found: dict[tuple[str, str, str], EventCount] = {}
+    for each in events:
+        if not each.missing:
+            event = _event(each, groups)
+            key = (event.name, event.code, event.cores)
+            before = found[key].count if key in found else 0
+            found[key] = msgspec.structs.replace(event, count=before + event.count)
+    return tuple(found.values())
 
 
 def _event(counted: Counted, groups: Sequence[tuple[Kind, list[Counted]]]) -> EventCount:
@@ -123,7 +143,7 @@ def _missing(lines: Sequence[Counted], table: pmu.PmuTable) -> list[str]:
             continue
         if each.missing:
             found.append(f"{each.reading.name}: {each.missing.strip('<>')} on that machine")
-        elif each.running < 1:
+        elif row is not None and each.running < 1:
             check_not_shared(each.reading)
             raise CannotMeasureError(
                 f"{each.reading.name} was counted for {each.running:.2%} of the time only; perf scaled it up, which is a guess.",

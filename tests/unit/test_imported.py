@@ -118,6 +118,7 @@ def test_unknown_events_are_kept(weigh: Weigh) -> None:
 
 def test_threads_are_rows(weigh: Weigh) -> None:
     found = weigh("blas-1,7,,r20c7,9,100.00,,\nblas-2,5,,r20c7,9,100.00,,\n", "skylake")
+    assert [(each.code, each.count) for each in found.events] == [("20c7", 7 + 5)]
     assert {row.name: row.tally.flop() for row in found.rows("thread")} == {
         "blas-1": {DType.FP32: 8 * 7},
         "blas-2": {DType.FP32: 8 * 5},
@@ -133,6 +134,24 @@ def test_hybrid(weigh: Weigh) -> None:
     with pytest.raises(UsageError, match="Name one kind with --cpu: goldencove, gracemont"):
         weigh("7,,r20c7,9,100.00,,\n", "alderlake")
     assert weigh("7,,r20c7,9,100.00,,\n", "goldencove").flop() == {DType.FP32: 8 * 7}
+
+
+def test_counters_that_do_not_count(weigh: Weigh) -> None:
+    found = weigh("0,,r02c7,9,100.00,,\n0,,r20c7,9,100.00,,\n", "skylake")
+    assert found.flop() == {} and not found.complete
+    assert found.partial[0].startswith("every FLOP event counted 0")
+
+
+def test_shared_counters_of_other_events_do_not_matter(weigh: Weigh) -> None:
+    text = "7,,r02c7,9,100.00,,\n5,,fp_arith_inst_retired.vector,4,50.00,,\n"
+    with pytest.raises(CannotMeasureError, match="vector"):
+        weigh(text, "skylake")
+    assert weigh("7,,rcf03,9,100.00,,\n7,,r0f03,9,100.00,,\n6,,r0408,4,50.00,,\n", "zen4").flop() == {DType.ANY: 7}
+
+
+def test_an_event_that_cannot_be_trusted_by_its_name(weigh: Weigh) -> None:
+    with pytest.raises(CannotMeasureError, match="use the raw code r60c7"):
+        weigh("7,,fp_arith_inst_retired.8_flops,9,100.00,,\n", "cascadelake")
 
 
 def test_means_of_several_runs(weigh: Weigh) -> None:

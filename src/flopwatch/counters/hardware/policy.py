@@ -109,7 +109,7 @@ class Policy:
         found: list[str] = []
         for kind, calibration in self.calibrated:
             of = f" ({kind.pmu.name})" if len(self.calibrated) > 1 else ""
-            found += [f"{sentence}{of}" for sentence in (*kind.table.overcounts, *kind.table.cannot)]
+            found += [f"{sentence}{of}" for sentence in _sentences(kind.table)]
             if calibration.facts:
                 found.append(f"calibrated here{of}: {'; '.join(calibration.facts)}")
         return tuple(found)
@@ -135,7 +135,7 @@ class Policy:
             return self._named(needs) if needs.events else self._trusted(needs)
         except FlopwatchError as error:
             seen = error.seen or error.happened
-            return Availability(False, seen[:1].lower() + seen[1:], error.todo)
+            return Availability(False, _begin_small(seen), error.todo)
 
     def _named(self, needs: Needs) -> Availability:
         """Events that the user names need no table and no calibration, but the kernel must open them."""
@@ -155,6 +155,13 @@ class Policy:
         wanted = set(needs.dtypes)
         if needs.apart:
             wanted |= {DType.FP32, DType.FP64} | {dtype for dtype, sets in MORE.items() if sets & self.flags}
+        doubtful = next((kind.table for kind, _ in self.calibrated if wanted and kind.table.can != "yes"), None)
+        if doubtful is not None:
+            return Availability(
+                False,
+                f"the events of {doubtful.title} cannot be relied on: {_begin_small(doubtful.because)}",
+                f"{INSTEAD}, or --counter hardware without --dtype for what they count.",
+            )
         made = self.plan(needs)
         missing = told_apart(made, wanted)
         if missing is None:
@@ -166,6 +173,15 @@ class Policy:
             f"{made.kinds[0].table.title} cannot tell {missing} from other datatypes, or does not see it.{why}",
             f"{INSTEAD}, or --counter hardware without --dtype for one total.",
         )
+
+
+def _sentences(table: pmu.PmuTable) -> tuple[str, ...]:
+    return tuple(filter(None, (table.because, *table.overcounts, *table.cannot)))
+
+
+def _begin_small(sentence: str) -> str:
+    """A sentence as the second half of one; names that are all capitals stay so."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
 def _vector_bits(table: pmu.PmuTable) -> int | None:
