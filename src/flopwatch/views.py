@@ -111,7 +111,7 @@ def summary(record: Record) -> Sheet:
         rows.append((f"instructions.{each.operation}.{each.dtype}.{each.lanes}{masked}", each.count, "instructions"))
     rows += [(f"unknown.{each.name}", each.count, "instructions") for each in record.unknown]
     rows += [(f"event.{each.name}", each.count, f"r{each.code}" if each.code else "") for each in record.events]
-    rows.append(("coverage", record.coverage, "share"))
+    rows.append(("coverage", None if record.events else record.coverage, "share"))
     rows.append(("complete", int(record.complete), "0 or 1"))
     rows.append(("exit_code", record.exit_code, ""))
     rows.append(("seconds", record.seconds, "s"))

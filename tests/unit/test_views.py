@@ -5,7 +5,7 @@ import pytest
 from flopwatch import views
 from flopwatch.attribution import fold_processes
 from flopwatch.flops.convention import CONVENTIONS
-from flopwatch.record import Cell, Ops, Record, Repeat, Unknown, cells_of
+from flopwatch.record import Cell, EventCount, Ops, Record, Repeat, Unknown, cells_of
 from tests.fakes import MASKED_FMA, block, image
 
 RUNS, ON = 10, 35
@@ -118,3 +118,15 @@ def test_names_for_a_table() -> None:
 @pytest.mark.parametrize("name", CONVENTIONS)
 def test_every_convention_is_explained(name: str) -> None:
     assert views.CONVENTIONS[name].startswith(name)
+
+
+def test_what_hardware_counted() -> None:
+    events = (EventCount("SCALAR", "2c7", 10, 1), EventCount("page-faults", "", 3))
+    record = Record(counter="hardware", events=events, cells=())
+    sheet = views.events(record)
+    assert sheet.rows == (("SCALAR", "r2c7", 10, 1), ("page-faults", "", 3, None))
+    assert sheet in views.overview(record)
+    assert "what no event counts is not seen" in views.coverage(record)
+    rows = {row[0]: row[1] for row in views.summary(record).rows}
+    assert rows["event.SCALAR"] == 10
+    assert rows["coverage"] is None

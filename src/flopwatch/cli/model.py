@@ -7,7 +7,7 @@ from typing import TextIO
 import click
 import msgspec
 
-from flopwatch import model_views, models, reports
+from flopwatch import counters, model_views, models, reports
 from flopwatch.cli.output import check_output, check_strict, deliver, progress
 from flopwatch.flops.convention import CONVENTIONS
 from flopwatch.subjects.model import Request
@@ -16,6 +16,13 @@ from flopwatch.subjects.model.inputs import DTYPES
 
 @click.command("model", short_help="Count what a model executes, layer by layer.")
 @click.option("--measure", is_flag=True, help="Run the model and count what it executes.")
+@click.option(
+    "--counter",
+    type=click.Choice(("auto", *counters.NAMES)),
+    default="instrumented",
+    show_default=True,
+    help="How operations are seen; hardware costs the model nothing.",
+)
 @click.option("--train", is_flag=True, help="Count a training step: forward, loss, backward, SGD.")
 @click.option("--by", type=click.Choice(model_views.AXES), default="layer", show_default=True, help="What a row is.")
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Inputs in one batch.")
@@ -50,6 +57,7 @@ from flopwatch.subjects.model.inputs import DTYPES
 @click.argument("name")
 def command(
     measure: bool,
+    counter: str,
     train: bool,
     by: str,
     batch: int | None,
@@ -81,7 +89,9 @@ def command(
     request = Request(name, shapes, batch, dtype, image)
     if not measure:
         models.estimate_model(request)
-    measured = models.measure_model(request, train=train, convention=convention, lanes=lanes, progress=progress)
+    measured = models.measure_model(
+        request, train=train, convention=convention, lanes=lanes, counter=counter, progress=progress
+    )
 
     def write(out: TextIO, to_file: bool) -> None:
         if as_json or (to_file and (output or "").endswith(".json")):

@@ -160,3 +160,36 @@ def test_help_and_version(capfd: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--help"], ["stat", "--help"], ["show", "-h"], ["--version"]):
         assert cli.run(arguments) == 0
     assert "The command RUNS TWICE" in " ".join(capfd.readouterr().out.split())
+
+
+def test_events_that_are_named(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["stat", "-e", "page-faults=2", "-e", "task-clock", "--no-time", "--json", "--", "true"]) in (0, 4)
+    out, err = capfd.readouterr()
+    if "does not work here" in err:
+        pytest.skip(f"perf_event_open does not work here: {err}")
+    found = json.loads(out)
+    faults, clock = found["events"]
+    assert (faults["name"], faults["code"], faults["weight"]) == ("page-faults", "", 2)
+    assert clock["weight"] is None
+    assert found["flop"] == {"any": 2 * faults["count"]}
+    assert (found["counter"], found["convention"], found["coverage"]) == ("hardware", "pmu", None)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-e", "cycles"], "There is no event 'cycles'"),
+        (["-e", "r02c7", "--counter", "instrumented"], "has no events"),
+    ],
+)
+def test_events_that_make_no_sense(options: list[str], sentence: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["stat", *options, "--", "true"]) == 2
+    assert sentence in capfd.readouterr().err
+
+
+def test_hardware_where_there_is_none_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    code = cli.run(["stat", "--counter", "hardware", "--by", "symbol", "--", "true"])
+    err = capfd.readouterr().err
+    assert code == 4
+    assert "The hardware counter does not work here." in err
+    assert "--counter instrumented" in err

@@ -34,13 +34,14 @@ class Calibration:
     """What calibration found on one kind of core.
 
     `wrong` are sentences that forbid counting, `facts` are those that belong to every record; `counters` is how many can be
-    used at once, which may be fewer than the processor has.
+    used at once, which may be fewer than the processor has. `lasting` is false if that is not for good: others held counters.
     """
 
     counters: int
     wrong: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     todo: str = ""
+    lasting: bool = True
 
     @property
     def passed(self) -> bool:
@@ -70,8 +71,8 @@ def calibrate(kernel: Kernel, kind: Kind, loops: Sequence[Loop], run: Run, *, se
     Raises CannotMeasureError if the kernel refuses to open an event.
     """
     counters = kind.counters
-    with _on(kind):
-        while True:
+    with _on(kind) as there:
+        while there:
             used = replace(kind, counters=counters)
             counts: dict[str, dict[str, int]] = {loop.name: {} for loop in loops}
             not_on = None
@@ -83,14 +84,19 @@ def calibrate(kernel: Kernel, kind: Kind, loops: Sequence[Loop], run: Run, *, se
             if counters - 1 < needed:
                 event, value = not_on
                 reason, todo = shared(str(event), value.enabled, value.running, seen)
-                return Calibration(counters, (f"{reason}.",), todo=todo)
+                return Calibration(counters, (f"{reason}.",), todo=todo, lasting=False)
             counters -= 1
+    if not there:
+        return Calibration(
+            kind.counters, facts=("not calibrated: none of its CPUs may be used by this program",), lasting=False
+        )
     outcomes = [_outcome(used, loop, counts[loop.name]) for loop in loops]
     wrong = tuple(dict.fromkeys(_wrong(used, outcomes, seen)))
     facts = tuple(_facts(outcomes))
     if counters < kind.counters:
         facts += (f"{counters} of {kind.counters} counters can be used; something else holds the others",)
-    return Calibration(counters, wrong, facts, "Use --counter instrumented." if wrong else "")
+    todo = "Use --counter instrumented." if wrong else ""
+    return Calibration(counters, wrong, facts, todo, lasting=counters == kind.counters)
 
 
 def _count(
@@ -115,19 +121,23 @@ def _count(
 
 
 @contextmanager
-def _on(kind: Kind) -> Iterator[None]:
-    """Runs this thread on the cores of one kind, as far as it may use them."""
+def _on(kind: Kind) -> Iterator[bool]:
+    """Runs this thread on the cores of one kind; false if it may use none of them, or they have gone offline."""
     if not kind.pmu.cpus:
-        yield
+        yield True
         return
     before = os.sched_getaffinity(0)
     allowed = before & set(kind.pmu.cpus)
-    if not allowed or allowed == before:
-        yield
+    if not allowed:
+        yield False
         return
-    os.sched_setaffinity(0, allowed)
     try:
-        yield
+        os.sched_setaffinity(0, allowed)
+    except OSError:
+        yield False
+        return
+    try:
+        yield True
     finally:
         os.sched_setaffinity(0, before)
 

@@ -82,7 +82,7 @@ class Engine:
         try:
             opened.disable()
             for values in opened.read().values():
-                found = not_always_on(opened.events, values)
+                found = not_always_on(opened.events, values, len(self._plan.kinds))
                 if found is not None:
                     event, value = found
                     reason, _ = shared(str(event), value.enabled, value.running, self._seen)

@@ -185,22 +185,20 @@ def open_process(
     )
 
 
-def not_always_on(events: Sequence[Event], values: Sequence[Value]) -> tuple[Event, Value] | None:
+def not_always_on(events: Sequence[Event], values: Sequence[Value], kinds: int = 1) -> tuple[Event, Value] | None:
     """The first event that was not on a counter all the time that it was wanted, with its times; None if all were.
 
-    On a processor with several kinds of cores an event is on a counter of one kind at a time; its times are added over the kinds.
+    On a processor with several `kinds` of cores an event runs only while its thread is on its kind: then the events of one
+    kind have to have run equally long, and all kinds together, if each has an event here, all of the time.
     """
-    wanted: dict[str, int] = {}
-    running: dict[str, int] = {}
+    longest: dict[str, int] = {}
     for event, value in zip(events, values, strict=True):
-        wanted[event.name] = max(wanted.get(event.name, 0), value.enabled)
-        running[event.name] = running.get(event.name, 0) + value.running
-    # Only what all kinds have can be added; a kind without an event for something leaves that event short by its own times.
-    kinds = {event.pmu for event in events}
-    for event in events:
-        present = sum(other.name == event.name for other in events)
-        if present < len(kinds):
-            continue
-        if wanted[event.name] - running[event.name] > wanted[event.name] // SLACK:
-            return event, Value(0, wanted[event.name], running[event.name])
+        longest[event.pmu] = max(longest.get(event.pmu, 0), value.running)
+    whole = sum(longest.values()) if len(longest) >= kinds else None
+    for event, value in zip(events, values, strict=True):
+        slack = value.enabled // SLACK
+        if longest[event.pmu] - value.running > slack:
+            return event, Value(0, longest[event.pmu], value.running)
+        if whole is not None and value.enabled - whole > slack:
+            return event, Value(0, value.enabled, whole)
     return None

@@ -89,7 +89,8 @@ class Policy:
                     seen=f"The system gives no executable memory for the loops: {error.strerror}.",
                     todo=f"{INSTEAD}.",
                 ) from error
-            cache.save(name, found, self.cached)
+            if all(each.lasting for each in found):
+                cache.save(name, found, self.cached)
         return tuple(
             (replace(kind, counters=each.counters), each) for kind, each in zip(self.kinds, found, strict=True)
         )

@@ -95,6 +95,11 @@ def _sentence(text: str) -> str:
 def _no_access(seen: Surroundings, event: str, pid: int) -> tuple[str, str]:
     if pid and (seen.paranoid is None or seen.paranoid <= 2):
         return f"process {pid} may not be looked into", "Use sudo, or count a process of your own"
+    if seen.paranoid is not None and seen.paranoid <= 2:
+        return (
+            f"{event} happens in the kernel, where kernel.perf_event_paranoid {seen.paranoid} lets only privileged programs count",
+            "Run `sudo sysctl kernel.perf_event_paranoid=1`",
+        )
     return f"kernel.perf_event_paranoid is {seen.paranoid}, so only privileged programs may count", PARANOID
 
 

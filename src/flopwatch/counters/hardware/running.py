@@ -55,7 +55,7 @@ def run(
         elif (ended.exit_code, ended.signal) != (first.exit_code, first.signal):
             reasons.append("the command ended differently when it ran again for further events")
         interrupted = first.interrupted or ended.interrupted
-        found = not_always_on(events, values)
+        found = not_always_on(events, values, len(plan.kinds))
         if found is not None:
             may_rerun = not (options.needs.once or interrupted) and given.repeatable()
             if may_rerun and len(events) > 1:
@@ -129,7 +129,7 @@ def attach(
     reasons = [
         _too_low(found, seen, may_rerun=False)
         for each in values.values()
-        if (found := not_always_on(events, each)) is not None
+        if (found := not_always_on(events, each, len(plan.kinds))) is not None
     ]
     by_thread = {tid: list(zip(events, each, strict=True)) for tid, each in values.items()}
     image = ProcessImage(

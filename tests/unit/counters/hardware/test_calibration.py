@@ -11,7 +11,7 @@ from flopwatch.counters.hardware import HardwareCounter, cache
 from flopwatch.counters.hardware.calibration import Calibration, calibrate
 from flopwatch.counters.hardware.loops import Loop, runnable
 from flopwatch.counters.hardware.plan import Kind
-from flopwatch.counters.hardware.surroundings import Surroundings
+from flopwatch.counters.hardware.surroundings import Pmu, Surroundings
 from flopwatch.flops.operations import DType, Operation
 from flopwatch.flops.pmu import PmuRow
 from tests.fake_kernel import FLAGS, SEEN, FakeKernel, Model, kind, policy, right, split_table, total_table
@@ -106,6 +106,30 @@ def test_no_counter_left() -> None:
     answer = found(FakeKernel(counters=0), seen=Surroundings(pmus=SEEN.pmus, watchdog=True))
     assert "was on a counter for 0% of the time only" in answer.wrong[0]
     assert "kernel.nmi_watchdog=0" in answer.todo
+
+
+def test_what_others_hold_is_not_kept(tmp_path: Path) -> None:
+    kernel = FakeKernel(counters=0)
+    assert not HardwareCounter(policy(kernel, tmp_path)).available().ok
+    assert not list(tmp_path.iterdir())
+    kernel.counters = 8
+    assert HardwareCounter(policy(kernel, tmp_path)).available().ok
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_kind_of_core_that_may_not_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = FakeKernel()
+    elsewhere = kind(kernel.table, Pmu("cpu_atom", 10, (10_000,)))
+    answer = found(kernel, elsewhere)
+    assert answer.passed and not answer.lasting and not kernel.opened
+    assert answer.facts == ("not calibrated: none of its CPUs may be used by this program",)
+
+    def offline(pid: int, cpus: object) -> None:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 10_000})
+    monkeypatch.setattr("os.sched_setaffinity", offline)
+    assert found(kernel, elsewhere).facts == answer.facts
 
 
 def test_paired_events_within_their_budget() -> None:

@@ -131,7 +131,9 @@ def test_a_command_from_its_first_instruction() -> None:
         subprocess.run([sys.executable, "-S", "-c", ""], check=True, close_fds=False)
         empty = faults(opened)
         subprocess.run([sys.executable, "-S", "-c", TOUCH], check=True, close_fds=False)
-        assert_pages(faults(opened) - 2 * empty)
+        # A start takes some hundred faults, more of them while files are not in memory yet; nothing of it is missing.
+        assert empty > 200
+        assert_pages(faults(opened) - empty, more=10 * empty)
 
 
 def test_a_command_with_children_of_its_own() -> None:
@@ -255,5 +257,9 @@ def test_shared_counters_are_found_and_hybrids_are_not_taken_for_them() -> None:
     found = not_always_on([event], [Value(5, 100_000, 60_000)])
     assert found is not None and found[1].running == 60_000
     kinds = [Event("e", 1, pmu="cpu_core"), Event("e", 1, pmu="cpu_atom")]
-    assert not_always_on(kinds, [Value(5, 100_000, 18_000), Value(9, 100_000, 82_000)]) is None
-    assert not_always_on(kinds, [Value(5, 100_000, 18_000), Value(9, 100_000, 40_000)]) is not None
+    assert not_always_on(kinds, [Value(5, 100_000, 18_000), Value(9, 100_000, 82_000)], 2) is None
+    assert not_always_on(kinds, [Value(5, 100_000, 18_000), Value(9, 100_000, 40_000)], 2) is not None
+    # An event that only one kind has may run for any time, but two of one kind for the same.
+    one = [Event("e", 1, pmu="cpu_core"), Event("f", 2, pmu="cpu_core")]
+    assert not_always_on(one, [Value(5, 100_000, 18_000), Value(9, 100_000, 18_000)], 2) is None
+    assert not_always_on(one, [Value(5, 100_000, 18_000), Value(9, 100_000, 9_000)], 2) is not None

@@ -21,6 +21,7 @@ STRICT = Surroundings(pmus=SEEN.pmus, paranoid=4)
 
 ANSWERS = [
     (errno.EACCES, STRICT, "perf_event_paranoid is 4", "sudo sysctl kernel.perf_event_paranoid=2"),
+    (errno.EACCES, SEEN, "happens in the kernel", "kernel.perf_event_paranoid=1"),
     (errno.EPERM, DOCKER, "this container may not call", "docker|--security-opt seccomp=unconfined"),
     (errno.EPERM, KUBERNETES, "this Kubernetes container", "securityContext"),
     (errno.EPERM, STRICT, "perf_event_paranoid is 4", "sudo sysctl"),
