@@ -34,7 +34,7 @@ def check(host: Host) -> Section:
     if board.startswith("Raspberry Pi"):
         findings.append(cannot("GPU", "VideoCore: none of its performance counters counts FLOP"))
     if host.system == "darwin":
-        findings.append(cannot("GPU", "Apple's GPUs let programs read no counters"))
+        findings.append(cannot("GPU", "macOS lets programs read no counters of its GPUs"))
     present = bool(findings)
     if not present:
         findings.append(cannot("GPU", "there is none with a driver (no nvidia-smi, /dev/nvidia*, /dev/kfd)"))
