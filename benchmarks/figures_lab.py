@@ -30,7 +30,17 @@ class Lab:
     def stat(self, program: str, *arguments: str, env: Mapping[str, str] | None = None) -> Record:
         """One run of a program under `flopwatch stat`, its record with rows by instruction."""
         file = self.folder / "record.json"
-        options = ("--no-time", "--by", "instruction", "--strict", "--json", "-o", str(file))
+        options = (
+            "--counter",
+            "instrumented",
+            "--no-time",
+            "--by",
+            "instruction",
+            "--strict",
+            "--json",
+            "-o",
+            str(file),
+        )
         program = str(PROGRAMS / program)
         command = (sys.executable, "-m", "flopwatch", "stat", *options, "--", self.python, program, *arguments)
         return self._record(command, file, env)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -60,56 +61,86 @@ class Ratio:
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
 
-def run(command: Sequence[str]) -> tuple[float, list[float]]:
-    """Wall time of a command, and the numbers that it prints; raises if it fails."""
+@dataclass(frozen=True)
+class Cost:
+    """What a command took: wall time, processor time of it and its children (seconds), and the numbers that it printed."""
+
+    wall: float
+    processor: float
+    printed: tuple[float, ...]
+
+
+def run(command: Sequence[str]) -> Cost:
+    """Run a command to its end; raises if it fails."""
     path = os.pathsep.join(filter(None, (SOURCE, os.environ.get("PYTHONPATH"))))
-    start = time.perf_counter()
+    before, start = processor_time(), time.perf_counter()
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
-    return time.perf_counter() - start, [float(word) for word in done.stdout.split()]
+    wall = time.perf_counter() - start
+    return Cost(wall, processor_time() - before, tuple(float(word) for word in done.stdout.split()))
 
 
-def in_turns(commands: Sequence[Sequence[str]], rounds: int) -> list[tuple[float, float]]:
-    """Least wall time and least last number printed, of commands run in turns: other work on the machine only ever adds time."""
-    results: list[list[tuple[float, float]]] = [[] for _ in commands]
-    for number in range(rounds + 1):
-        for command, kept in zip(commands, results, strict=True):
-            wall, printed = run(command)
-            if number:  # the first round brings the files into memory
-                kept.append((wall, printed[-1]))
-    return [(min(wall for wall, _ in kept), min(printed for _, printed in kept)) for kept in results]
+def processor_time() -> float:
+    """Seconds that all children which have ended spent on processors."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def in_turns(commands: Sequence[Sequence[str]], rounds: int) -> list[Cost]:
+    """The least of everything over some rounds of commands in turns: other work on the machine only ever adds time."""
+    for command in commands:
+        run(command)  # brings the files into memory
+    results = [[run(command) for command in commands] for _ in range(rounds)]
+    return [
+        Cost(
+            min(cost.wall for cost in costs),
+            min(cost.processor for cost in costs),
+            tuple(map(min, zip(*(cost.printed for cost in costs), strict=True))),
+        )
+        for costs in zip(*results, strict=True)
+    ]
 
 
 def stat(folder: Path, *command: str) -> tuple[str, ...]:
     """A command line that counts `command` once."""
     record = str(folder / "record.json")
-    return (sys.executable, "-m", "flopwatch", "stat", "--no-time", "--json", "-o", record, "--", *command)
-
-
-def spans(python: str, rounds: int) -> list[Ratio]:
-    """A process that counts itself for a while: what the time before and the time after pay."""
-    each = [run((python, CONV_NET, "spans"))[1] for _ in range(rounds)]
-    bare, before, within, after = (min(column) for column in zip(*each, strict=True))
-    return [
-        Ratio("the same in process: before the first span / without flopwatch", before, bare, IDLE_LIMIT),
-        Ratio("the same in process: within a span / without flopwatch", within, bare, STEADY_LIMIT),
-        Ratio("the same in process: after the span / without flopwatch", after, bare, IDLE_LIMIT),
-    ]
+    return (
+        sys.executable,
+        "-m",
+        "flopwatch",
+        "stat",
+        "--counter",
+        "instrumented",
+        "--no-time",
+        "--json",
+        "-o",
+        record,
+        "--",
+        *command,
+    )
 
 
 def measure(python: str, rounds: int, folder: Path, valgrind: bool) -> Iterator[Ratio]:
     """All ratios."""
     conv, resnet = (python, CONV_NET), (python, RESNET18, "1")
-    (_, native), (_, counted) = in_turns((conv, stat(folder, *conv)), rounds)
-    yield Ratio("one pass of a warm conv net, counted / native", counted, native, STEADY_LIMIT)
-    yield from spans(python, rounds)
+    native, counted = in_turns((conv, stat(folder, *conv)), rounds)
+    yield Ratio("one pass of a warm conv net: counted / native", counted.printed[0], native.printed[0], STEADY_LIMIT)
+    # In one process, what the time before a span and the time after it pay.
+    (cost,) = in_turns([(python, CONV_NET, "spans")], rounds)
+    bare, before, within, after = cost.printed
+    yield Ratio("the same in process: before the first span / without flopwatch", before, bare, IDLE_LIMIT)
+    yield Ratio("the same in process: within a span / without flopwatch", within, bare, STEADY_LIMIT)
+    yield Ratio("the same in process: after the span / without flopwatch", after, bare, IDLE_LIMIT)
     timed = (sys.executable, "-I", "-c", TIMER, *resnet)
-    (_, native), (whole, counted) = in_turns((timed, stat(folder, *timed)), rounds)
-    yield Ratio("torch import and one ResNet-18 inference: the counted run / native", counted, native, WHOLE_LIMIT)
-    yield Ratio("the same: all of stat, with reading and report / native", whole, native, WHOLE_LIMIT)
+    native, whole = in_turns((timed, stat(folder, *timed)), rounds)
+    what = "torch import and one ResNet-18 inference"
+    yield Ratio(f"{what}: the counted run / native", whole.printed[0], native.printed[0], WHOLE_LIMIT)
+    yield Ratio("the same: all of stat, with reading and report / native", whole.wall, native.printed[0], WHOLE_LIMIT)
+    yield Ratio("the same, processor time", whole.processor, native.processor, WHOLE_LIMIT)
     if valgrind:
         out = f"--callgrind-out-file={folder / 'callgrind'}"
-        slow, _ = run(("valgrind", "-q", "--tool=callgrind", out, *resnet))
-        yield Ratio("the same: callgrind / all of stat", slow, whole, VALGRIND_LIMIT, at_least=True)
+        slow = run(("valgrind", "-q", "--tool=callgrind", out, *resnet))
+        yield Ratio("the same: callgrind / all of stat", slow.wall, whole.wall, VALGRIND_LIMIT, at_least=True)
+        yield Ratio("the same, processor time", slow.processor, whole.processor, VALGRIND_LIMIT, at_least=True)
 
 
 def main() -> int:

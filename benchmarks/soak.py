@@ -56,7 +56,19 @@ Outcome = tuple[str, str]
 
 def stat(record: Path, *rest: str) -> tuple[str, ...]:
     """A command line that counts once."""
-    return (sys.executable, "-m", "flopwatch", "stat", "--no-time", "--json", "-o", str(record), *rest)
+    return (
+        sys.executable,
+        "-m",
+        "flopwatch",
+        "stat",
+        "--counter",
+        "instrumented",
+        "--no-time",
+        "--json",
+        "-o",
+        str(record),
+        *rest,
+    )
 
 
 def read(record: Path) -> Outcome:

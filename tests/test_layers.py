@@ -26,6 +26,7 @@ LAYERS = (
     ("reports",),
     ("labelled",),
     ("measuring", "imported"),
+    ("diagnosis",),
     ("models", "chainer", "calling"),
     ("model_views",),
     ("api",),

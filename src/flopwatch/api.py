@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flopwatch.calling import Count, Measured, count, measure
 from flopwatch.imported import read_counts
 from flopwatch.measuring import measure_command, measure_process
 from flopwatch.models import MeasuredModel, measure_model
 from flopwatch.record import Record, load, save
+
+if TYPE_CHECKING:
+    from flopwatch.diagnosis import Diagnosis
 
 __all__ = [
     "Count",
@@ -14,6 +19,7 @@ __all__ = [
     "MeasuredModel",
     "Record",
     "count",
+    "doctor",
     "load",
     "measure",
     "measure_command",
@@ -22,3 +28,10 @@ __all__ = [
     "read_counts",
     "save",
 ]
+
+
+def doctor() -> Diagnosis:
+    """What this machine can count, with which counter, tried now, and what would enable more; never raises for what it finds."""
+    from flopwatch.diagnosis import diagnose  # other functions shall not wait for it
+
+    return diagnose()

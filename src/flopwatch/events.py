@@ -12,6 +12,7 @@ class Block:
     """A basic block of machine code and how often it ran in one scope.
 
     `active` holds, for each masked instruction, its byte offset in `code` and the sum of its switched-on lanes over all runs.
+    `scalable_bits` is the length of a scalable vector where the code ran (SVE; in streaming mode, of that mode's vectors).
     """
 
     scope: Scope
@@ -22,6 +23,7 @@ class Block:
     active: tuple[tuple[int, int], ...] = ()
     library: str = ""
     symbol: str = ""
+    scalable_bits: int = 128
 
 
 @dataclass(frozen=True, slots=True)

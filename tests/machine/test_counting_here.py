@@ -153,3 +153,16 @@ def test_errors_inside_and_counts_inside_a_count_leave_the_next_one_whole() -> N
         print(after.total == before.total)
     """)
     assert printed == ("Counting is under way already. End the first `with flopwatch.count()` before.\nTrue\nTrue\n")
+
+
+def test_programs_that_are_started_inside_make_the_record_partial() -> None:
+    printed = run("""
+        import subprocess
+        import flopwatch
+
+        with flopwatch.count() as counted:
+            subprocess.run(["true"])
+            subprocess.run("true", shell=True)
+        print(counted.record.partial)
+    """)
+    assert printed == "('2 child processes were not counted',)\n"

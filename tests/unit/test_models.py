@@ -83,7 +83,7 @@ def file(tmp_path, monkeypatch):
 
 @pytest.fixture
 def engine(monkeypatch):
-    monkeypatch.setattr("flopwatch.labelled._default_engine", FakeEngine)
+    monkeypatch.setattr("flopwatch.labelled.engine_of", lambda counter, needs: ("instrumented", FakeEngine()))
 
 
 LAYERS = {ROOT: 8, "stem": 1, "body.0": 2, "body.1.0": 4}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from iced_x86 import Code, Decoder, Instruction, Register
+from iced_x86 import Code, Decoder, Register
 
 from flopwatch.errors import CannotMeasureError
 from flopwatch.events import Block
+from flopwatch.flops import aarch64
 from flopwatch.flops.forms import Form, Work, form_of
 from flopwatch.flops.tally import Count, Key, Tally
 
@@ -38,19 +39,19 @@ class Unknown:
     name: str
 
 
-def classify(code: bytes, address: int = 0) -> Counted | Free | Unknown:
+def classify(
+    code: bytes, address: int = 0, *, isa: str = "x86_64", scalable_bits: int = 128
+) -> Counted | Free | Unknown:
     """The worth of the first instruction in `code`, run once; the mask of a masked form is not known here.
 
-    ValueError if there are no bytes.
+    `isa` and `scalable_bits` as in `Block`. ValueError if there are no bytes; CannotMeasureError for an architecture without a
+    table, or without its decoder.
     """
     if not code:
         raise ValueError("no instruction to classify")
-    instruction = Decoder(64, code, ip=address).decode()
-    if instruction.code == Code.INVALID:
-        return Unknown(_hex(code))
-    form = form_of(instruction.code)
+    _, form, masked = next(_instructions(code, isa, scalable_bits, address))
     if form.work is not None:
-        return Counted(_tally(form.work, _is_masked(instruction), runs=1, mask_bits=None))
+        return Counted(_tally(form.work, masked, runs=1, mask_bits=None))
     return Free(form.reason) if form.reason else Unknown(form.mnemonic)
 
 
@@ -104,13 +105,10 @@ def classify_block(block: Block, *, by_instruction: bool = False) -> Classified:
     """What a block did in all its runs; each distinct string of bytes is decoded once.
 
     Lanes of a masked instruction are taken from `block.active`; without an entry there (or with one that cannot be, more lanes
-    than the runs had) its mask counts as not recorded. CannotMeasureError for another architecture than x86-64.
+    than the runs had) its mask counts as not recorded. CannotMeasureError for an architecture without a table, or without its
+    decoder.
     """
-    if block.isa != "x86_64":
-        raise CannotMeasureError(
-            "The instructions of a block cannot be read.", seen=f"Its architecture is {block.isa!r}."
-        )
-    decoded = _decode(block.code)
+    decoded = _decode(block.code, block.isa, block.scalable_bits)
     runs = block.runs
     unknown = {name: runs * times for name, times in decoded.unknown if runs}
     vector_instructions = decoded.vector_instructions * runs
@@ -146,34 +144,46 @@ class _Decoded(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 17)
-def _decode(code: bytes) -> _Decoded:
+def _decode(code: bytes, isa: str, scalable_bits: int) -> _Decoded:
     # Unrolled kernels have blocks of hundreds of instructions of two or three kinds: equal ones are one entry.
     equal: dict[tuple[str, Work], int] = {}
     masked: list[_Masked] = []
     unknown: dict[str, int] = {}
     vector_instructions = 0
-    offset = 0
-    for instruction in Decoder(64, code):
-        if instruction.code == Code.INVALID:
-            # Where the next instruction begins is anybody's guess, so the rest of the block is one unknown.
-            name = _hex(code[offset:])
-            unknown[name] = unknown.get(name, 0) + 1
-            vector_instructions += 1
-            break
-        form: Form = form_of(instruction.code)
+    for offset, form, has_mask in _instructions(code, isa, scalable_bits):
         if form.work is None:
             if not form.reason:
                 unknown[form.mnemonic] = unknown.get(form.mnemonic, 0) + 1
-        elif _is_masked(instruction):
+        elif has_mask:
             masked.append(_Masked(offset, form.mnemonic, form.work))
         else:
             kind = form.mnemonic, form.work
             equal[kind] = equal.get(kind, 0) + 1
         vector_instructions += form.vector
-        offset += instruction.len
     unmasked = tuple((name, _tally(work, False, times, None)) for (name, work), times in equal.items())
     whole = [tally for _, tally in unmasked] + [_tally(each.work, True, 1, None) for each in masked]
     return _Decoded(unmasked, tuple(masked), Tally.total(whole), vector_instructions, tuple(unknown.items()))
+
+
+def _instructions(code: bytes, isa: str, scalable_bits: int, address: int = 0) -> Iterator[tuple[int, Form, bool]]:
+    """Byte offset of each instruction, what it does, and whether a mask switches its lanes."""
+    if isa == "x86_64":
+        return _x86_64(code, address)
+    if isa == "aarch64":
+        return aarch64.instructions(code, scalable_bits)
+    raise CannotMeasureError("The instructions of a block cannot be read.", seen=f"Its architecture is {isa!r}.")
+
+
+def _x86_64(code: bytes, address: int) -> Iterator[tuple[int, Form, bool]]:
+    offset = 0
+    for instruction in Decoder(64, code, ip=address):
+        if instruction.code == Code.INVALID:
+            # Where the next instruction begins is anybody's guess, so the rest of the block is one unknown.
+            yield offset, Form(code[offset:][:_LONGEST_INSTRUCTION].hex(" "), vector=True), False
+            return
+        form = form_of(instruction.code)
+        yield offset, form, form.work is not None and instruction.op_mask != Register.NONE
+        offset += instruction.len
 
 
 def _tally(work: Work, masked: bool, runs: int, mask_bits: int | None) -> Tally:
@@ -184,11 +194,3 @@ def _tally(work: Work, masked: bool, runs: int, mask_bits: int | None) -> Tally:
         if not 0 <= active_lanes <= work.lanes * instructions:
             active_lanes = None
     return Tally({Key(work.operation, work.dtype, work.lanes, masked): Count(instructions, active_lanes)})
-
-
-def _is_masked(instruction: Instruction) -> bool:
-    return instruction.op_mask != Register.NONE
-
-
-def _hex(code: bytes) -> str:
-    return code[:_LONGEST_INSTRUCTION].hex(" ")

@@ -136,6 +136,8 @@ def _work(row: CountedRow, info: OpCodeInfo) -> Work | None:
         lanes = memory.element_count
     elif row.lanes == "register":
         lanes = max(_REGISTER_BITS.get(kind.split("_")[0], 0) for kind in _operands(info)) // lane_bits
-    else:
+    elif isinstance(row.lanes, int):
         lanes = row.lanes
+    else:
+        raise ValueError(f"x86_64: lanes cannot be by {row.lanes}: {row.names}")
     return Work(row.operation, dtype, lanes, row.times, (row.mask_bits or lane_bits) // lane_bits)

@@ -19,12 +19,14 @@ class CountedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     names: str
     operation: Operation
-    lanes: int | Literal["operand", "register"]
+    lanes: int | Literal["operand", "register", "result", "source", "tile"]
     source: str
+    elements: Literal["float", "integer"] = "float"
     dtype: DType | None = None
     lane_bits: int | None = None
     mask_bits: int | None = None
     times: int = 1
+    factor: int = 1
     note: str = ""
 
 
@@ -41,7 +43,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """The rows of one architecture as they stand in its file."""
 
     isa: str
-    coprocessor: str
+    coprocessor: str = ""
     counted: tuple[CountedRow, ...]
     free: tuple[FreeRow, ...]
 
@@ -64,6 +66,6 @@ def parse_table(text: str) -> Table:
 
 @cache
 def load_table(isa: str) -> Table:
-    """The table of an architecture that flopwatch comes with ("x86_64")."""
+    """The table of an architecture that flopwatch comes with ("x86_64", "aarch64")."""
     file = resources.files("flopwatch.flops") / "tables" / "isa" / f"{isa}.toml"
     return parse_table(file.read_text(encoding="utf-8"))

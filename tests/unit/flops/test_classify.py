@@ -125,7 +125,7 @@ def test_total_of_many_blocks(assemble: Assemble) -> None:
 
 def test_another_architecture_is_refused() -> None:
     with pytest.raises(CannotMeasureError):
-        classify_block(Block(Scope(), "aarch64", 0, b"\0\0\0\0", 1))
+        classify_block(Block(Scope(), "riscv64", 0, b"\0\0\0\0", 1))
 
 
 def test_a_block_seen_again_is_not_decoded_again(assemble: Assemble) -> None:

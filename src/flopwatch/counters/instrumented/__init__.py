@@ -26,7 +26,7 @@ class InstrumentedCounter:
         if sys.platform != "linux" or platform.machine() != "x86_64":
             return Availability(
                 False,
-                f"it needs x86-64 Linux, and this is {platform.machine()} {sys.platform}.",
+                f"it needs x86-64 Linux, since its engine translates x86-64 code, and this is {platform.machine()} {sys.platform}.",
                 "Run flopwatch on an x86-64 Linux machine.",
             )
         if library.find() is None:

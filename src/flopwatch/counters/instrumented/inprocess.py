@@ -161,7 +161,7 @@ class Engine:
         if head.overflow > self._overflow:
             self.reasons.append("blocks, threads or regions found no room in the counting tables")
         if head.lost_children > self._lost:
-            self.reasons.append(f"{head.lost_children - self._lost} forked child processes were not counted")
+            self.reasons.append(f"{head.lost_children - self._lost} child processes were not counted")
 
     def threads(self) -> tuple[Thread, ...]:
         """The threads that were followed."""

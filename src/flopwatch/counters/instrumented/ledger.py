@@ -172,7 +172,7 @@ def images(view: View, areas: Sequence[View], *, ended: bool, followed: Containe
     if head.unsaved:
         reasons.append(f"{head.unsaved} pages of counts could not be kept: the disk or memory for them was full")
     if head.lost_children:
-        reasons.append(f"{head.lost_children} forked child processes were not counted")
+        reasons.append(f"{head.lost_children} child processes were not counted")
     if head.state == RUNNING:
         reasons.append("it did not end by itself (a signal, or a crash)" if ended else "it was still running")
     slots = threads(view, head)

@@ -125,6 +125,7 @@ typedef struct Context {
   volatile u32 starting; /* a child that has not yet taken its context */
   u32 pid;
   u32 parent_pid;
+  u32 told;              /* that this child is lost: a search through PATH tries to execute many times */
   u32 shares_memory;     /* a vfork child: another process in the same memory */
   u64 after;             /* where a new thread goes on */
   u32 pending_count;
@@ -385,7 +386,7 @@ typedef struct LedgerHeader {
   u64 translated;  /* blocks in all, with and without a counter */
   u64 overflow;    /* blocks, threads or regions that found no room */
   u64 imports;     /* Python imports that ran natively */
-  u64 lost_children; /* forked, but without a ledger of their own */
+  u64 lost_children; /* without a ledger of their own */
   u64 hidden;      /* bits: what cpuid did not show to the program, rows of dispatch.c */
   u64 unsaved;     /* pages of this file that found no room on its disk */
   char command[1024];

@@ -108,8 +108,11 @@ static void keep_end(char *to, size_t size, const char *path)
 void follow_child_of_exec(Context *c)
 {
   int at = c->r[RAX] == 322;
-  if (!ledger_directory[0])
-    return; /* counting inside one process: what it starts is its own affair */
+  if (!ledger_directory[0]) { /* counting inside one process: what it starts is not in it, and said to be missing */
+    if (c->shares_memory && !c->told++)
+      __atomic_fetch_add(&ledger->lost_children, 1, __ATOMIC_RELAXED);
+    return;
+  }
   u64 *r = c->r;
   char **envp = (char **)r[at ? R10 : RDX];
   size_t n = 0, bytes = 8192;
