@@ -13,7 +13,7 @@ from flopwatch.diagnosis.cpu import microarchitectures
 from flopwatch.diagnosis.findings import Finding, Section, cannot, ok, todo
 from flopwatch.diagnosis.host import Host
 from flopwatch.errors import FlopwatchError
-from flopwatch.flops import pmu
+from flopwatch.flops import DType, pmu
 
 NAME = "hardware"
 WORKS = "loops of known work were counted exactly"
@@ -50,10 +50,9 @@ def _events(name: str, shown: bool) -> Iterator[Finding]:
     except FlopwatchError as error:
         yield cannot(name, error.seen or error.happened)
         return
-    dtypes = " ".join(str(dtype) for dtype in table.sets)
-    yield ok(
-        name, f"FLOP of {dtypes.replace('any', 'all datatypes together')}; {table.budget.counters} counters a thread"
-    )
+    dtypes = ", ".join("all datatypes together" if dtype is DType.ANY else str(dtype) for dtype in table.sets)
+    condition = "" if shown else "if the kernel showed them: "
+    yield ok(name, f"{condition}FLOP of {dtypes}; {table.budget.counters} counters a thread")
     for sentence in (*table.overcounts, *table.cannot):
         yield cannot("  limits", sentence)
 
