@@ -295,6 +295,7 @@ CASES: dict[str, Case] = {
     "libc_calls_back": worked(lambda s: s.STEPS + s.ONCE + s.AT_EXIT + s.RESOLVED + s.WRITTEN),
     "runtime_code": Case(lambda s, build: _runtime_code(s), builds=SSE2_ONLY),
     "runtime_code_alias": Case(lambda s, build: _both(s, s.REPEAT // 2 * s.ROUNDS), builds=SSE2_ONLY),
+    "runtime_code_read": Case(lambda s, build: _both(s, s.REPEAT // 2 * s.ROUNDS), builds=SSE2_ONLY),
     "runtime_code_self": Case(lambda s, build: _both(s, s.CALLS // 2 + s.ROUNDS), builds=SSE2_ONLY),
     "runtime_code_threads": Case(lambda s, build: _both(s, s.HANDOVERS * s.ROUNDS), builds=SSE2_ONLY),
     "many_functions": Case(

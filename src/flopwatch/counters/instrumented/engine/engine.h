@@ -202,6 +202,8 @@ typedef struct Region {
 
 int region_of(u64 address); /* index in the ledger's table, or -1: not executable */
 void regions_unguard(void);
+void regions_receive(u64 start, u64 bytes);
+void regions_receive_parts(const u64 *starts_and_bytes, u64 n);
 void region_step(u64 address); /* code changes itself there */
 int region_written(u64 address); /* a write faulted: was it our protection, so that it need only be done again? */
 void region_protect(u64 start, u64 end);

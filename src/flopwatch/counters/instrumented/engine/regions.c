@@ -16,6 +16,7 @@ static u64 parse_hex(const char **p)
 
 static u64 sought; /* is_writable asks for this address */
 static int sought_writable;
+static u32 guarded; /* some code is, or was */
 static u8 seen[MAX_REGIONS]; /* met while the maps were read last */
 
 /* Our own protection splits the lines of writable regions. */
@@ -142,6 +143,7 @@ static void read_maps(void)
 
 void region_protect(u64 start, u64 end)
 {
+  guarded = 1;
   signals_guard();
   start &= ~(PAGE - 1);
   SYS(10 /* mprotect */, start, ((end + PAGE - 1) & ~(PAGE - 1)) - start, 5 /* read, execute */);
@@ -166,6 +168,24 @@ void regions_unguard(void)
       translations_drop(i, 0, ~0ul);
       SYS(10, r[i].start, r[i].end - r[i].start, 7);
     }
+}
+
+/* The kernel is about to write there, and would fail where a program's own write faults and is helped. */
+void regions_receive(u64 start, u64 bytes)
+{
+  Region *r = ledger_regions();
+  for (u32 i = 0; guarded && i < ledger->regions; i++)
+    if (!r[i].dropped && r[i].writable == GUARD_PROTECT && start < r[i].end && start + bytes > r[i].start) {
+      u64 end = start + bytes < r[i].end ? start + bytes : r[i].end;
+      for (u64 page = start > r[i].start ? start : r[i].start; page < end; page = (page & ~(PAGE - 1)) + PAGE)
+        region_written(page);
+    }
+}
+
+void regions_receive_parts(const u64 *starts_and_bytes, u64 n)
+{
+  for (u64 i = 0; guarded && i < n && i < 1024 /* the most that the kernel takes */; i++)
+    regions_receive(starts_and_bytes[2 * i], starts_and_bytes[2 * i + 1]);
 }
 
 void region_step(u64 address)

@@ -132,6 +132,12 @@ void engine_syscall(Context *c)
   case 329: /* pkey_mprotect */
     change_mapping(c, (long)r[RAX]);
     break;
+  case 0: case 17: case 45: /* read, pread, recvfrom */
+    regions_receive(r[RSI], r[RDX]);
+    break;
+  case 19: case 295: case 327: /* readv, preadv, preadv2 */
+    regions_receive_parts((const u64 *)r[RSI], r[RDX]);
+    break;
   case 13: /* rt_sigaction */
     result(c, signal_action(c, (int)r[RDI], (const void *)r[RSI], (void *)r[RDX], r[R10]));
     break;
