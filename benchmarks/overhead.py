@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from once import stat
+
 import flopwatch
 
 STEADY_LIMIT = 2.0
@@ -106,29 +108,10 @@ def in_turns(commands: Sequence[Sequence[str]], rounds: int) -> list[Cost]:
     ]
 
 
-def stat(folder: Path, *command: str) -> tuple[str, ...]:
-    """A command line that counts `command` once."""
-    record = str(folder / "record.json")
-    return (
-        sys.executable,
-        "-m",
-        "flopwatch",
-        "stat",
-        "--counter",
-        "instrumented",
-        "--no-time",
-        "--json",
-        "-o",
-        record,
-        "--",
-        *command,
-    )
-
-
 def measure(python: str, rounds: int, folder: Path, valgrind: bool) -> Iterator[Ratio]:
     """All ratios."""
     conv, resnet = (python, CONV_NET), (python, RESNET18, "1")
-    native, counted = in_turns((conv, stat(folder, *conv)), rounds)
+    native, counted = in_turns((conv, stat(folder / "record.json", "--", *conv)), rounds)
     yield Ratio("one pass of a warm conv net: counted / native", counted.printed[0], native.printed[0], STEADY_LIMIT)
     # In one process, what the time before a span and the time after it pay.
     phases = [run((python, CONV_NET, "spans")).printed for _ in range(rounds)]
@@ -141,7 +124,7 @@ def measure(python: str, rounds: int, folder: Path, valgrind: bool) -> Iterator[
         middle = sorted(phases, key=lambda phase: phase[index] / phase[0])[len(phases) // 2]
         yield Ratio(f"the same in process: {when} / without flopwatch", middle[index], middle[0], limit)
     timed = (sys.executable, "-I", "-c", TIMER, *resnet)
-    native, whole = in_turns((timed, stat(folder, *timed)), rounds)
+    native, whole = in_turns((timed, stat(folder / "record.json", "--", *timed)), rounds)
     what = "torch import and one ResNet-18 inference"
     yield Ratio(f"{what}: the counted run / native", whole.printed[0], native.printed[0], WHOLE_LIMIT)
     yield Ratio("the same: all of stat, with reading and report / native", whole.wall, native.printed[0], WHOLE_LIMIT)

@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from once import stat
+
 TARGETS = Path(__file__).parent.parent / "tests" / "targets"
 LIMIT_SECONDS = 600
 ENVIRONMENT = os.environ | {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -52,23 +54,6 @@ print(result)
 
 Outcome = tuple[str, str]
 """What a run counted, and what was wrong with it ("" if nothing)."""
-
-
-def stat(record: Path, *rest: str) -> tuple[str, ...]:
-    """A command line that counts once."""
-    return (
-        sys.executable,
-        "-m",
-        "flopwatch",
-        "stat",
-        "--counter",
-        "instrumented",
-        "--no-time",
-        "--json",
-        "-o",
-        str(record),
-        *rest,
-    )
 
 
 def read(record: Path) -> Outcome:
