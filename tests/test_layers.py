@@ -24,7 +24,7 @@ LAYERS = (
     ("record",),
     ("views",),
     ("reports",),
-    ("labelled",),
+    ("labelled", "estimating"),
     ("measuring", "imported"),
     ("diagnosis",),
     ("models", "chainer", "calling"),

@@ -8,7 +8,7 @@ from typing import Any
 from flopwatch import record as records
 from flopwatch.flops.tally import Tally
 from flopwatch.frameworks import ROOT
-from flopwatch.models import MeasuredModel
+from flopwatch.record import Record
 from flopwatch.sheet import Column, Sheet, Value
 from flopwatch.views import remarks
 
@@ -17,16 +17,15 @@ SORTS = ("order", "flop", "params", "name")
 NO_OP = "(between operators)"
 
 
-def sheet(measured: MeasuredModel, by: str = "layer", *, depth: int | None = None, sort: str | None = None) -> Sheet:
+def sheet(measured: Record, by: str = "layer", *, depth: int | None = None, sort: str | None = None) -> Sheet:
     """The rows of one axis. `depth` sums layers below so many names into the one above; `sort` is one of SORTS.
 
     Layers come in the model's order, other rows with most work first.
     """
-    record = measured.record
-    total = _flop(measured, record.tally)
-    op = sum(record.op().values())
+    total = _flop(measured, measured.tally)
+    op = sum(measured.op().values())
     integers = f", {op:,} integer OP" if op else ""
-    title = f"{measured.name}: {total:,} FLOP{integers} measured, {measured.params:,} parameters"
+    title = f"{measured.command[0]}: {total:,} FLOP{integers} measured, {measured.params:,} parameters"
     stages = [stage for stage in ("forward", "backward", "optimizer") if _stage(measured, stage)]
     staged = len(stages) > 1 and by != "function"
     rows = _layer_rows(measured, depth) if by == "layer" else _axis_rows(measured, by)
@@ -60,48 +59,48 @@ def sheet(measured: MeasuredModel, by: str = "layer", *, depth: int | None = Non
     notes = [f"rows sum to the total: {summed}"]
     if empty:
         notes.append(f"not shown, since without parameters and operations of their own: {len(empty)} of {len(rows)}")
-    return Sheet(title, tuple(columns), tuple(found), (*notes, *remarks(record)))
+    return Sheet(title, tuple(columns), tuple(found), (*notes, *remarks(measured)))
 
 
-def document(measured: MeasuredModel, by: str = "layer", *, depth: int | None = None) -> dict[str, Any]:
+def document(measured: Record, by: str = "layer", *, depth: int | None = None) -> dict[str, Any]:
     """The record's document with the keys of `flopwatch model --json`; null stands for what was not estimated."""
     rows = _layer_rows(measured, depth) if by == "layer" else _axis_rows(measured, by)
-    return records.document(measured.record) | {
-        "model": measured.name,
+    return records.document(measured) | {
+        "model": measured.command[0],
         "total": {
             "mac": None,
             "flop": None,
             "params": measured.params,
-            "measured_flop": _flop(measured, measured.record.tally),
+            "measured_flop": _flop(measured, measured.tally),
         },
         "by": by,
         "rows": rows,
     }
 
 
-def _layer_rows(measured: MeasuredModel, depth: int | None) -> list[dict[str, Any]]:
-    kinds = {part.name: part.kind for part in measured.parts}
+def _layer_rows(measured: Record, depth: int | None) -> list[dict[str, Any]]:
+    kinds = {part.name: part.kind for part in measured.layers}
     params: dict[str, int] = {}
     tallies: dict[str, dict[str, list[Tally]]] = {}
-    for part in measured.parts:
+    for part in measured.layers:
         name = _shortened(part.name, depth)
         params[name] = params.get(name, 0) + part.params
         tallies.setdefault(name, {})
-    for where, tally in measured.record.by_place.items():
+    for where, tally in measured.by_place.items():
         name = _shortened(where.layer, depth) if where.layer in kinds else where.layer
         tallies.setdefault(name, {}).setdefault(where.function, []).append(tally)
     return [_row(measured, name, kinds.get(name, ""), params.get(name, 0), each) for name, each in tallies.items()]
 
 
-def _axis_rows(measured: MeasuredModel, by: str) -> list[dict[str, Any]]:
+def _axis_rows(measured: Record, by: str) -> list[dict[str, Any]]:
     tallies: dict[str, dict[str, list[Tally]]] = {}
-    for where, tally in measured.record.by_place.items():
+    for where, tally in measured.by_place.items():
         name = getattr(where, by) or (NO_OP if by == "op" else "(none)")
         tallies.setdefault(name, {}).setdefault(where.function, []).append(tally)
     return [_row(measured, name, "", 0, each) for name, each in tallies.items()]
 
 
-def _row(measured: MeasuredModel, name: str, kind: str, params: int, tallies: dict[str, list[Tally]]) -> dict[str, Any]:
+def _row(measured: Record, name: str, kind: str, params: int, tallies: dict[str, list[Tally]]) -> dict[str, Any]:
     whole = Tally.total(tally for each in tallies.values() for tally in each)
     return {
         "name": name,
@@ -110,8 +109,8 @@ def _row(measured: MeasuredModel, name: str, kind: str, params: int, tallies: di
         "flop": None,
         "measured_flop": _flop(measured, whole),
         "params": params,
-        "measured": {str(dtype): count for dtype, count in measured.record.flop(whole).items()},
-        "op": {str(dtype): count for dtype, count in measured.record.op(whole).items()},
+        "measured": {str(dtype): count for dtype, count in measured.flop(whole).items()},
+        "op": {str(dtype): count for dtype, count in measured.op(whole).items()},
         "stages": {stage: _flop(measured, Tally.total(each)) for stage, each in sorted(tallies.items())},
     }
 
@@ -134,9 +133,9 @@ def _shortened(path: str, depth: int | None) -> str:
     return separator.join(path.split(separator)[:depth]) if depth else ROOT
 
 
-def _stage(measured: MeasuredModel, stage: str) -> bool:
-    return any(where.function == stage for where in measured.record.by_place)
+def _stage(measured: Record, stage: str) -> bool:
+    return any(where.function == stage for where in measured.by_place)
 
 
-def _flop(measured: MeasuredModel, tally: Tally) -> int:
-    return sum(measured.record.flop(tally).values())
+def _flop(measured: Record, tally: Tally) -> int:
+    return sum(measured.flop(tally).values())

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
-from flopwatch.errors import CannotMeasureError
+from flopwatch.estimating import Estimation
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
-from flopwatch.frameworks import OUTSIDE, Part
+from flopwatch.frameworks import OUTSIDE, Traced
 from flopwatch.labelled import Counting, Engine
 from flopwatch.measuring import events_of, machine, versions
-from flopwatch.record import Record, Unknown, cells_of
+from flopwatch.record import Layer, Memory, Record, Unknown, cells_of
 from flopwatch.scope import Scope
 from flopwatch.subjects.model import ModelSubject, Request, find
 
 Progress = Callable[[str], None]
+Tracing = Callable[..., Traced]
 Steps = Callable[..., AbstractContextManager[Callable[[], None]]]
 
 
 def _silent(text: str) -> None:
     pass
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredModel:
-    """The record of one step, with the layers that its layer axis names, in the model's own order."""
-
-    name: str
-    record: Record
-    parts: tuple[Part, ...]
-
-    @property
-    def params(self) -> int:
-        """Parameters of the whole model, shared ones once."""
-        return sum(part.params for part in self.parts)
 
 
 def measure_model(
@@ -51,7 +37,7 @@ def measure_model(
     counter: str = "instrumented",
     engine: Engine | None = None,
     progress: Progress = _silent,
-) -> MeasuredModel:
+) -> Record:
     """Count one inference, or with `train` one training step, after an uncounted one that does all one-off work.
 
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises,
@@ -70,7 +56,7 @@ def measure_subject(
     convention: str = "pmu",
     lanes: str | None = None,
     progress: Progress = _silent,
-) -> MeasuredModel:
+) -> Record:
     """Count one step of a model that is there already; see `measure_model`."""
     running: Steps = import_module(f"flopwatch.frameworks.{subject.framework}.running").steps
     with running(subject, train=train) as step:
@@ -81,8 +67,7 @@ def measure_subject(
         progress("counting")
         with counting, hooks, subject.raising():
             step()
-    kept = _record(subject, counting, hooks.notes, train=train, convention=convention, lanes=lanes)
-    return MeasuredModel(subject.name, kept, tuple(hooks.parts))
+    return _record(subject, counting, hooks, train=train, convention=convention, lanes=lanes)
 
 
 def _hooks(subject: ModelSubject, counting: Counting) -> Any:
@@ -96,7 +81,7 @@ def _hooks(subject: ModelSubject, counting: Counting) -> Any:
 
 
 def _record(
-    subject: ModelSubject, counting: Counting, notes: Iterable[str], *, train: bool, convention: str, lanes: str | None
+    subject: ModelSubject, counting: Counting, hooks: Any, *, train: bool, convention: str, lanes: str | None
 ) -> Record:
     work = counting.work
     everything = Classified.total(work.values())
@@ -109,12 +94,17 @@ def _record(
         lanes=lanes,
         complete=not counting.partial,
         partial=counting.partial,
-        notes=(f"{what} on {subject.source}, {subject.dtype}, after one that was not counted", *notes, *counting.notes),
+        notes=(
+            f"{what} on {subject.source}, {subject.dtype}, after one that was not counted",
+            *hooks.notes,
+            *counting.notes,
+        ),
         unknown=_unknown(everything),
         events=events_of(each.readings for each in counting.readings),
         vector_instructions=everything.vector_instructions,
         machine=machine(),
         versions=versions(),
+        layers=tuple(Layer(*part) for part in hooks.parts),
         cells=cells_of(_places(work, counting.scopes.scope)),
     )
 
@@ -135,8 +125,38 @@ def _unknown(everything: Classified) -> tuple[Unknown, ...]:
     return tuple(Unknown(name, count) for name, count in ordered)
 
 
-def estimate_model(request: Request) -> MeasuredModel:
-    """Not built yet: raises CannotMeasureError."""
-    raise CannotMeasureError(
-        f"Estimating {request.name} without running it is not built yet.", todo="Count a real run of it: add --measure."
+def estimate_model(
+    request: Request, *, train: bool = False, convention: str = "pmu", progress: Progress = _silent
+) -> Record:
+    """What formulas say that one inference, or with `train` one training step, needs; nothing is computed where that can be helped.
+
+    Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
+    """
+    progress(f"building {request.name}")
+    return estimate_subject(find(request), train=train, convention=convention, progress=progress)
+
+
+def estimate_subject(
+    subject: ModelSubject, *, train: bool = False, convention: str = "pmu", progress: Progress = _silent
+) -> Record:
+    """Estimate a model that is there already; see `estimate_model`."""
+    estimation = Estimation()
+    trace: Tracing = import_module(f"flopwatch.frameworks.{subject.framework}.tracing").trace
+    progress("estimating")
+    with subject.raising():
+        traced = trace(subject, estimation.see, train=train)
+    what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
+    return Record(
+        counter="estimate",
+        command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
+        subject="model",
+        convention=convention,
+        notes=(f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}", *traced.notes),
+        unknown=estimation.unknown,
+        machine=machine(),
+        versions=versions(),
+        layers=tuple(Layer(*part) for part in traced.parts),
+        calls=estimation.calls,
+        memory=Memory(traced.activations, traced.at, traced.parameters, traced.buffers) if traced.activations else None,
+        cells=estimation.cells,
     )

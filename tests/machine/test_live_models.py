@@ -40,9 +40,7 @@ def test_a_convolution_is_its_closed_form():
     channels, side = 64, 56
     model = nn.Sequential(nn.Conv2d(channels, channels, 3, padding=1, bias=False))
     measured = measure_subject(subject(model, torch.randn(1, channels, side, side)), Counting())
-    fused = sum(
-        key.lanes * count.instructions for key, count in measured.record.tally.items() if key.operation == "fma"
-    )
+    fused = sum(key.lanes * count.instructions for key, count in measured.tally.items() if key.operation == "fma")
     # Each output sees three rows and columns, but two at the borders, if the code skips the padding.
     skipped = channels * channels * (3 * side - 2) ** 2
     assert fused in (skipped, channels * channels * (3 * side) ** 2)
@@ -74,7 +72,7 @@ def test_rows_sum_to_what_is_counted_without_hooks(train):
             step()
     total = Classified.total(plain.work.values()).tally.flop()
     measured = measure_subject(made, Counting(), train=train)
-    assert {str(dtype): flop for dtype, flop in measured.record.flop().items()} == {
+    assert {str(dtype): flop for dtype, flop in measured.flop().items()} == {
         str(dtype): flop for dtype, flop in total.items()
     }
     for by in model_views.AXES:

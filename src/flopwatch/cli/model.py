@@ -9,6 +9,7 @@ import msgspec
 
 from flopwatch import counters, model_views, models, reports
 from flopwatch.cli.output import check_output, check_strict, deliver, progress
+from flopwatch.errors import CannotMeasureError
 from flopwatch.flops.convention import CONVENTIONS
 from flopwatch.subjects.model import Request
 from flopwatch.subjects.model.inputs import DTYPES
@@ -88,7 +89,7 @@ def command(
     check_output(output, as_json, None, False)
     request = Request(name, shapes, batch, dtype, image)
     if not measure:
-        models.estimate_model(request)
+        raise CannotMeasureError("Estimates cannot be shown yet.")
     measured = models.measure_model(
         request, train=train, convention=convention, lanes=lanes, counter=counter, progress=progress
     )
@@ -102,5 +103,5 @@ def command(
 
     deliver(write, output)
     if strict:
-        check_strict(measured.record)
+        check_strict(measured)
     return 0

@@ -27,14 +27,18 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """The instruction does no arithmetic that is counted: a word says why."""
+    """The instruction or operator does no arithmetic that is counted: a word says why.
+
+    An operator that only looks at its data in another way (a view) `moves` none.
+    """
 
     reason: str
+    moves: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The table has no row for the instruction (its mnemonic), or the decoder does not know it (its bytes in hex)."""
+    """The table has no row for the instruction (its mnemonic) or operator, or the decoder does not know it (its bytes in hex)."""
 
     name: str
 
