@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from flopwatch.scope import Scope
 
@@ -114,3 +114,28 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Array]:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from arrays_in(value)
+
+
+class Part(NamedTuple):
+    """One layer of a model: its path, its class, the parameters that it holds itself, and their bytes."""
+
+    name: str
+    kind: str
+    params: int
+    bytes: int = 0
+
+
+class Traced(NamedTuple):
+    """What following a model from operator to operator told, beside its operators.
+
+    `how` says in words how it was followed ("on meta tensors"). Bytes: of activations at their peak, which was in layer `at`; of
+    parameters and of buffers; 0 activations stand for "not known".
+    """
+
+    parts: tuple[Part, ...]
+    how: str = ""
+    notes: tuple[str, ...] = ()
+    activations: int = 0
+    at: str = ""
+    parameters: int = 0
+    buffers: int = 0
