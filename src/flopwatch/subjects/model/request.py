@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ModelSubject:
-    """A model with the arguments of one call; `source` says in words what the model is fed."""
+    """A model with the arguments of one call, `kwargs` by name; `source` says in words what the model is fed."""
 
     name: str
     framework: str
@@ -41,6 +41,7 @@ class ModelSubject:
     arguments: tuple[Any, ...]
     source: str
     dtype: str = "fp32"
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def raising(self) -> AbstractContextManager[None]:
         """What to run the model in: an exception of the user's own code is shown as such, one of a package's model is a sentence."""
