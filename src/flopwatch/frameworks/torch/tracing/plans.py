@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -32,15 +33,34 @@ _QUESTIONS = frozenset(
     )
 )
 
+# Factories of tensors whose content is known.
+_CONSTANTS = frozenset(
+    f"aten::{name}"
+    for name in ("arange", "eye", "full", "ones", "scalar_tensor", "tril_indices", "triu_indices", "zeros")
+)
+
 
 class Plan:
     """One overload of an operator.
 
     `question`: it is none; `composite`: it is made of others and has no formula of its own, so that its parts are looked at;
-    `bare`: no tensor among its arguments may tell where it runs (a factory); `writes`: it changes its first argument.
+    `bare`: it makes a tensor of nothing, and `constant`: always the same; `placed`: it may be told a device; `writes`: it changes
+    its first argument; `views`: its result is no new tensor; `data`: the result's shape, or a number, depends on content.
     """
 
-    __slots__ = ("bare", "composite", "data", "defaults", "lists", "name", "names", "question", "views", "writes")
+    __slots__ = (
+        "bare",
+        "composite",
+        "constant",
+        "data",
+        "defaults",
+        "name",
+        "names",
+        "placed",
+        "question",
+        "views",
+        "writes",
+    )
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
@@ -49,17 +69,16 @@ class Plan:
         self.defaults: dict[str, Any] = {
             argument.name: value_of(argument.default_value) for argument in schema.arguments
         }
-        self.question = self.name in _QUESTIONS
+        self.question = self.name in _QUESTIONS or self.name.startswith("profiler::")
         self.composite = _is_composite(func) and lookup(self.name) is None
-        types = [str(argument.type) for argument in schema.arguments]
-        self.bare = not any("Tensor" in each for each in types)
-        self.writes = bool(schema.arguments) and schema.is_mutable
+        self.bare = not any("Tensor" in str(argument.type) for argument in schema.arguments)
+        self.constant = self.name in _CONSTANTS
+        self.placed = any("Device" in str(argument.type) for argument in schema.arguments)
+        self.writes = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments[:1])
         self.views = any(each.alias_info is not None for each in schema.returns)
-        tags = func.tags
-        # The shape or value of the result depends on data.
-        self.data = torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags
+        self.data = torch.Tag.data_dependent_output in func.tags or torch.Tag.dynamic_output_shape in func.tags
 
-    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults, as formulas see them."""
         found = dict(self.defaults)
         found.update(zip(self.names, map(value_of, args), strict=False))
