@@ -8,7 +8,13 @@ from importlib import import_module
 NAMES: tuple[str, ...] = (
     "attention",
     "convolution",
+    "free",
+    "losses",
+    "norms",
+    "pointwise",
+    "pooling",
     "products",
+    "reductions",
 )
 
 for _name in NAMES:
