@@ -72,7 +72,7 @@ def make(shapes: tuple[Shape, ...], *, framework: str, dtype: str, image: Path |
         if shape.integer:
             # Models look at what few token numbers they get, and may do so even where nothing else has data.
             few = prod(shape.sizes) <= _FEW
-            made.append(torch.randint(0, 2, shape.sizes, **({"device": "cpu"} if few else {})))
+            made.append(torch.randint(0, 2, shape.sizes, device="cpu" if few else None))
         elif image is not None and not made:
             made.append(_photograph(image, shape).to(getattr(torch, DTYPES[dtype])))
         else:
