@@ -7,6 +7,7 @@ from importlib import import_module
 # Each file registers its own operators when it is imported.
 NAMES: tuple[str, ...] = (
     "attention",
+    "contraction",
     "convolution",
     "free",
     "losses",
@@ -15,6 +16,7 @@ NAMES: tuple[str, ...] = (
     "pooling",
     "products",
     "reductions",
+    "sparse",
 )
 
 for _name in NAMES:
