@@ -35,7 +35,7 @@ def test_batch_norm(channels: int, size: int, training: bool, running: bool, wei
     for row in seen.numbers(channels, size):
         w, b, mean, variance, stored_mean, stored_variance = seen.numbers(6)
         if training:
-            mean, differences, variance = statistics(row)
+            mean, _, variance = statistics(row)
             if running:
                 unbiased = variance / 1.5  # of the sum of squares by n - 1
                 _ = stored_mean * 0.9 + mean * 0.1, stored_variance * 0.9 + unbiased * 0.1
