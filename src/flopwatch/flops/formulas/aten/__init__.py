@@ -6,9 +6,21 @@ from importlib import import_module
 
 # Each file registers its own operators when it is imported.
 NAMES: tuple[str, ...] = (
+    "accumulation",
     "attention",
+    "complex",
     "convolution",
+    "foreach",
+    "fourier",
+    "fused",
+    "layouts",
+    "lengths",
+    "linalg",
     "products",
+    "quantised",
+    "random",
+    "resampling",
+    "vision",
 )
 
 for _name in NAMES:
