@@ -9,6 +9,7 @@ NAMES: tuple[str, ...] = (
     "accumulation",
     "attention",
     "complex",
+    "contraction",
     "convolution",
     "foreach",
     "fourier",
@@ -20,6 +21,7 @@ NAMES: tuple[str, ...] = (
     "quantised",
     "random",
     "resampling",
+    "sparse",
     "vision",
 )
 
