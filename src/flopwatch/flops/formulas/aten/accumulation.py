@@ -28,9 +28,6 @@ free(
     "aten::unique_dim_consecutive",
     "aten::_unique",
     "aten::_unique2",
-    "aten::searchsorted",
-    "aten::bucketize",
-    "aten::isin",
 )
 
 
@@ -64,6 +61,16 @@ def scatter_add(op: Op) -> Work:
     return accumulation.scattered(numbers_of(op.arguments["self"]), op.arguments["index"].size, "sum")
 
 
+@formula("aten::scatter")
+def scatter(op: Op) -> Work | Free:
+    """Numbers written to places; or, with `reduce` "add" or "multiply", one of `src` for each of `index` joined to what is there."""
+    given = op.arguments
+    if not given.get("reduce"):
+        return Free("moves and selects data")
+    how = {"add": "sum", "multiply": "prod"}[given["reduce"]]
+    return accumulation.scattered(numbers_of(given["self"]), given["index"].size, how)
+
+
 @formula("aten::scatter_reduce")
 def scatter_reduce(op: Op) -> Work:
     """One number of `src` for each of `index`, joined as `reduce` says."""
@@ -94,7 +101,7 @@ def index_reduce(op: Op) -> Work:
 def index_put(op: Op) -> Work | Free:
     """`values` written to places, or added to them with `accumulate`."""
     if not op.arguments.get("accumulate"):
-        return Free("copies data only")
+        return Free("moves and selects data")
     return accumulation.scattered(numbers_of(op.arguments["self"]), _indexed(op), "sum")
 
 
@@ -108,7 +115,7 @@ def masked_index_put(op: Op) -> Work:
 def put(op: Op) -> Work | Free:
     """`source` written to places of the flattened tensor, or added to them with `accumulate`."""
     if not op.arguments.get("accumulate"):
-        return Free("copies data only")
+        return Free("moves and selects data")
     return accumulation.scattered(numbers_of(op.arguments["self"]), op.arguments["index"].size, "sum")
 
 
@@ -133,7 +140,7 @@ def segment_reduce_backward(op: Op) -> Work | Free:
     given = op.arguments
     numbers, rows, groups = numbers_of(given["grad"]), given["data"].size, given["grad"].size
     if given["reduce"] == "sum":
-        return Free("copies data only")
+        return Free("moves and selects data")
     if given["reduce"] == "prod":
         return work(numbers, mul=rows, div=rows)
     return work(numbers, div=groups)

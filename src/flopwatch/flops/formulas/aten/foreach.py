@@ -17,7 +17,7 @@ _POINTWISE = """
     abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp lgamma log
     log10 log1p log2 maximum minimum mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc
 """
-_OTHERS = {"mm": "mm", "max": "max", "norm": "linalg_vector_norm", "powsum": "linalg__powsum"}
+_OTHERS = {"max": "max", "norm": "linalg_vector_norm", "powsum": "linalg__powsum"}
 # What the operator for one tensor calls the arguments.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "lerp": {"tensors1": "end", "weights": "weight"},

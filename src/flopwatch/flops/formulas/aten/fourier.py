@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from flopwatch.events import Array, Op
-from flopwatch.flops.formulas import Work, formula, free, work
+from flopwatch.flops.formulas import Work, formula, work
 from flopwatch.flops.formulas.fourier import real_transforms, transforms
 from flopwatch.flops.formulas.work import Numbers, numbers_of, total
 
@@ -59,26 +59,6 @@ def many(op: Op) -> Work:
     if dims is None:
         dims = range(-len(op.arguments.get("s") or given.shape), 0)
     return _whole(op, dims)
-
-
-free(
-    "moves data only",
-    "aten::fft_fftshift",
-    "aten::fft_ifftshift",
-)
-free(
-    "makes constants from its arguments",
-    "aten::fft_fftfreq",
-    "aten::fft_rfftfreq",
-)
-free(
-    "keeps plans of transforms",
-    "aten::_cufft_clear_plan_cache",
-    "aten::_cufft_get_plan_cache_max_size",
-    "aten::_cufft_get_plan_cache_size",
-    "aten::_cufft_set_plan_cache_max_size",
-    moves=False,
-)
 
 
 @formula("aten::stft")

@@ -223,24 +223,7 @@ def cross(op: Op) -> Work:
     return work(made, mul=made.size, fma=made.size)
 
 
-@formula("aten::_compute_linear_combination")
-def linear_combination(op: Op) -> Work:
-    """Each of p results is the sum of m inputs times coefficients (p, m)."""
-    given: Array = op.arguments["input"]
-    p, m = op.arguments["coefficients"].shape
-    inner = prod(given.shape[1:])
-    return work(given, mul=p * inner, fma=p * max(m - 1, 0) * inner)
-
-
-free(
-    "moves or masks data only",
-    "aten::lu_unpack",
-    "aten::tril",
-    "aten::triu",
-    "aten::linalg_diagonal",
-)
-free("makes indices", "aten::tril_indices", "aten::triu_indices")
-free("only looks whether a solver has failed", "aten::_linalg_check_errors", moves=False)
+free("moves data only", "aten::lu_unpack", "aten::linalg_diagonal")
 
 
 def _first(op: Op) -> Array:

@@ -23,9 +23,6 @@ free(
     "quantized::threshold",
     "quantized::max_pool1d",
     "quantized::max_pool2d",
-    "aten::quantized_max_pool1d",
-    "aten::quantized_max_pool2d",
-    "aten::quantized_max_pool3d",
 )
 free(
     "changes the scale, not the numbers",
@@ -33,29 +30,6 @@ free(
     "quantized::mul_scalar_out",
     "quantized::mul_scalar_relu",
     "quantized::mul_scalar_relu_out",
-)
-free(
-    "looks at data in another way",
-    "aten::int_repr",
-    "aten::q_scale",
-    "aten::q_zero_point",
-    "aten::q_per_channel_scales",
-    "aten::q_per_channel_zero_points",
-    "aten::q_per_channel_axis",
-    "aten::qscheme",
-    moves=False,
-)
-free(
-    "copies data only",
-    "aten::_make_per_tensor_quantized_tensor",
-    "aten::_make_per_channel_quantized_tensor",
-)
-free(
-    "makes a tensor without values",
-    "aten::_empty_affine_quantized",
-    "aten::_empty_per_channel_affine_quantized",
-    "aten::empty_quantized",
-    moves=False,
 )
 
 

@@ -22,14 +22,7 @@ free(
     "aten::_upsample_nearest_exact1d",
     "aten::_upsample_nearest_exact2d",
     "aten::_upsample_nearest_exact3d",
-    "aten::im2col",
-    "aten::unfold_copy",
-    "aten::pixel_shuffle",
-    "aten::pixel_unshuffle",
-    "aten::channel_shuffle",
-    "aten::native_channel_shuffle",
 )
-free("looks at data in another way", "aten::unfold", moves=False)
 
 
 @formula(*(f"aten::upsample_{name}" for name in _AXES))
