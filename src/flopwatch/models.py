@@ -11,6 +11,7 @@ from flopwatch.attribution import Where
 from flopwatch.counters import Needs
 from flopwatch.errors import UsageError
 from flopwatch.estimating import Estimation
+from flopwatch.events import Op
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
 from flopwatch.frameworks import OUTSIDE, Traced
@@ -167,8 +168,11 @@ def estimate_subject(
     estimation = Estimation()
     trace: Tracing = import_module(f"flopwatch.frameworks.{subject.framework}.tracing").trace
     progress("estimating")
+    ops: list[Op] = []
     with subject.raising():
-        traced = trace(subject, estimation.see, train=train)
+        traced = trace(subject, ops.append, train=train)
+    for op in ops:  # out here a mistake of ours is not taken for one of the model's
+        estimation.see(op)
     what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
     return Record(
         counter="estimate",
