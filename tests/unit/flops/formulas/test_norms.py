@@ -176,6 +176,19 @@ def test_local_response_norm(channels: int, reach: int) -> None:
     assert operations(norms.local_response_norm(FP32, channels, held)) == +seen.operations
 
 
+@given(SMALL, SMALL)
+def test_joined_statistics(parts: int, channels: int) -> None:
+    seen = Counting()
+    for means, inverses, counts in seen.numbers(channels, 3, parts):
+        mean: Any = added(n * m for n, m in zip(counts, means, strict=True)) / 8
+        terms = []
+        for m, i, n in zip(means, inverses, counts, strict=True):
+            deviation, offset = 1 / i, m - mean
+            terms.append(n * (deviation * deviation - EPS + offset * offset))
+        inverse(added(terms) / 8)
+    assert operations(norms.joined_statistics(FP32, parts, channels)) == +seen.operations
+
+
 def test_layer_norm_of_ten_rows_of_a_hundred() -> None:
     rows, size = 10, 100
     assert norms.layer_norm(FP32, rows * size, rows) == work(

@@ -18,6 +18,7 @@ NAMES: tuple[str, ...] = (
     "linalg",
     "losses",
     "norms",
+    "padding",
     "pointwise",
     "pooling",
     "products",
