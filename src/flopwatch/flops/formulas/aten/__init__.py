@@ -11,6 +11,7 @@ NAMES: tuple[str, ...] = (
     "convolution",
     "products",
     "sparse",
+    "transformer",
 )
 
 for _name in NAMES:
