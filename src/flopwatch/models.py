@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
+from msgspec.structs import replace
+
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
 from flopwatch.estimating import Estimation
@@ -46,6 +48,25 @@ def measure_model(
     counting = Counting(engine, counter, Needs("", convention, lanes))
     progress(f"building {request.name}")
     return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
+
+
+def compare_model(
+    request: Request,
+    *,
+    train: bool = False,
+    convention: str = "pmu",
+    lanes: str | None = None,
+    counter: str = "instrumented",
+    engine: Engine | None = None,
+    progress: Progress = _silent,
+) -> Record:
+    """Measure a model and estimate it: the measured record, with the estimate in it. Raises as `measure_model` does."""
+    counting = Counting(engine, counter, Needs("", convention, lanes))
+    progress(f"building {request.name}")
+    subject = find(request)
+    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress)
+    measured = measure_subject(subject, counting, train=train, convention=convention, lanes=lanes, progress=progress)
+    return replace(measured, estimate=estimate)
 
 
 def measure_subject(
