@@ -96,6 +96,7 @@ def _record(
         partial=counting.partial,
         notes=(
             f"{what} on {subject.source}, {subject.dtype}, after one that was not counted",
+            *subject.notes,
             *hooks.notes,
             *counting.notes,
         ),
@@ -133,7 +134,7 @@ def estimate_model(
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
     """
     progress(f"building {request.name}")
-    return estimate_subject(find(request), train=train, convention=convention, progress=progress)
+    return estimate_subject(find(request, abstract=True), train=train, convention=convention, progress=progress)
 
 
 def estimate_subject(
@@ -151,7 +152,11 @@ def estimate_subject(
         command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
         subject="model",
         convention=convention,
-        notes=(f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}", *traced.notes),
+        notes=(
+            f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}",
+            *subject.notes,
+            *traced.notes,
+        ),
         unknown=estimation.unknown,
         machine=machine(),
         versions=versions(),
