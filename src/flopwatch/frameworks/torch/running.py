@@ -24,25 +24,32 @@ def steps(subject: ModelSubject, *, train: bool) -> Iterator[Callable[[], None]]
     model: nn.Module = subject.model
     with untouched(model, training=train):
         model.train(train)
-        yield _training(model, subject.arguments) if train else _inference(model, subject.arguments)
+        yield step_of(model, subject.arguments, subject.kwargs, train=train)
 
 
-def _inference(model: nn.Module, arguments: tuple[Any, ...]) -> Callable[[], None]:
+def step_of(
+    model: nn.Module, arguments: tuple[Any, ...], kwargs: Mapping[str, Any], *, train: bool
+) -> Callable[[], None]:
+    """A function that runs one inference, or one training step, of a model that is in the right mode already."""
+    return _training(model, arguments, kwargs) if train else _inference(model, arguments, kwargs)
+
+
+def _inference(model: nn.Module, arguments: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], None]:
     def step() -> None:
         with torch.inference_mode():
-            model(*arguments)
+            model(*arguments, **kwargs)
 
     return step
 
 
-def _training(model: nn.Module, arguments: tuple[Any, ...]) -> Callable[[], None]:
+def _training(model: nn.Module, arguments: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], None]:
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=1e-3) if trained else None
 
     def step() -> None:
         for parameter in trained:
             parameter.grad = None
-        loss = _loss(model(*arguments))
+        loss = _loss(model(*arguments, **kwargs))
         if loss.requires_grad:
             loss.backward()  # type: ignore[no-untyped-call]  # PyTorch left it untyped
         if optimizer is not None:

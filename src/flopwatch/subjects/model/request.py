@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ModelSubject:
-    """A model with the arguments of one call; `source` says in words what the model is fed.
+    """A model with the arguments of one call, `kwargs` by name; `source` says in words what the model is fed.
 
     `tokens` are those that one call handles, 0 for a model that takes none or if nobody knows; `notes` belong into the record.
     """
