@@ -98,10 +98,8 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
 
 def _decoding(model: Any, named: dict[str, Any], cache: str, last: feeding.Input, notes: list[str]) -> Made:
     """One more token for each sequence, after a prefill that is not counted."""
-    import torch
-
     batch, length = last.shape.sizes
-    with refusing(f"{type(model).__name__} cannot take {last} at once to fill its cache."), torch.no_grad():
+    with refusing(f"{type(model).__name__} cannot take {last} at once to fill its cache."), caching.filling(model):
         output = model(**named)
     filled = caching.taken_from(output)
     if filled is None:

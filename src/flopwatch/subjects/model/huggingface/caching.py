@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 # The names that models have for it: attention's (since 5.20 of transformers, and before), state spaces', RWKV's.
@@ -18,6 +19,24 @@ def name_in(parameters: Mapping[str, Any]) -> str | None:
 def taken_from(output: Mapping[str, Any]) -> Any:
     """The cache that a forward gave back, None if it gave none."""
     return next((output[name] for name in NAMES if output.get(name) is not None), None)
+
+
+@contextmanager
+def filling(model: Any) -> Iterator[None]:
+    """What to fill a cache in: without gradients; experts are multiplied one by one, since meta tensors know of grouped ones in bf16 only."""
+    import torch
+
+    switch = getattr(model, "set_experts_implementation", None)
+    before = getattr(model.config, "_experts_implementation", None)
+    switched = switch is not None and before == "grouped_mm" and next(model.parameters()).is_meta
+    with torch.no_grad():
+        try:
+            if switched:
+                switch("batched_mm")
+            yield
+        finally:
+            if switched:
+                switch(before)
 
 
 def keep(model: Any, name: str) -> None:
