@@ -23,10 +23,10 @@ def taken_from(output: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def filling(model: Any) -> Iterator[None]:
-    """What to fill a cache in: without gradients; experts are multiplied one by one, since meta tensors know of grouped ones in bf16 only."""
+    """What to fill a cache in: without gradients; experts one by one, since meta tensors know of grouped ones in bf16 only."""
     import torch
 
-    switch = getattr(model, "set_experts_implementation", None)
+    switch: Any = getattr(model, "set_experts_implementation", None)
     before = getattr(model.config, "_experts_implementation", None)
     switched = switch is not None and before == "grouped_mm" and next(model.parameters()).is_meta
     with torch.no_grad():
