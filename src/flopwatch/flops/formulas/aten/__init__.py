@@ -9,8 +9,14 @@ NAMES: tuple[str, ...] = (
     "attention",
     "contraction",
     "convolution",
+    "free",
+    "losses",
+    "norms",
+    "pointwise",
+    "pooling",
     "products",
     "sparse",
+    "reductions",
 )
 
 for _name in NAMES:
