@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from flopwatch import formats
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
+from flopwatch.errors import UsageError
 from flopwatch.estimating import Estimation
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
@@ -18,6 +21,7 @@ from flopwatch.measuring import events_of, machine, versions
 from flopwatch.record import Layer, Memory, Record, Unknown, cells_of
 from flopwatch.scope import Scope
 from flopwatch.subjects.model import ModelSubject, Request, find
+from flopwatch.subjects.model.inputs import parse_shape
 
 Progress = Callable[[str], None]
 Tracing = Callable[..., Traced]
@@ -44,6 +48,10 @@ def measure_model(
     CannotMeasureError where nothing can be counted.
     """
     counting = Counting(engine, counter, Needs("", convention, lanes))
+    if formats.find(request.name) is not None:
+        raise UsageError(
+            f"{request.name} cannot be measured: it is a description, not a program.", todo="Leave --measure out."
+        )
     progress(f"building {request.name}")
     return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
 
@@ -132,6 +140,10 @@ def estimate_model(
 
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
     """
+    described = formats.find(request.name)
+    if described is not None:
+        progress("estimating")
+        return _estimate_file(request, described, train=train, convention=convention)
     progress(f"building {request.name}")
     return estimate_subject(find(request), train=train, convention=convention, progress=progress)
 
@@ -145,13 +157,40 @@ def estimate_subject(
     progress("estimating")
     with subject.raising():
         traced = trace(subject, estimation.see, train=train)
-    what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
+    return _estimated(
+        estimation, traced, (subject.name, subject.source, subject.dtype), train=train, convention=convention
+    )
+
+
+def _estimate_file(request: Request, trace: Tracing, *, train: bool, convention: str) -> Record:
+    """Estimate what a file of a model describes; nothing of it is loaded into a framework."""
+    path = Path(request.name)
+    if not path.is_file():
+        raise UsageError(f"There is no file {request.name!r}.")
+    if train:
+        raise UsageError(f"{request.name} describes an inference, not its training.", todo="Leave --train out.")
+    if request.image is not None or request.dtype != "fp32":
+        raise UsageError(
+            f"{request.name} is not run and says itself what it computes on.", todo="Leave --image and --dtype out."
+        )
+    estimation = Estimation()
+    shapes = tuple(parse_shape(text).sizes for text in request.shapes)
+    traced = trace(path, estimation.see, batch=request.batch, shapes=shapes, dims={})
+    source = ", ".join(request.shapes) or "the inputs that it declares"
+    return _estimated(estimation, traced, (request.name, source, request.dtype), train=False, convention=convention)
+
+
+def _estimated(
+    estimation: Estimation, traced: Traced, what: tuple[str, str, str], *, train: bool, convention: str
+) -> Record:
+    name, source, dtype = what
+    step = "one training step (forward, loss, backward, SGD)" if train else "one inference"
     return Record(
         counter="estimate",
-        command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
+        command=(name, source, dtype, "training" if train else "inference"),
         subject="model",
         convention=convention,
-        notes=(f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}", *traced.notes),
+        notes=(f"{step} on {source}, {dtype}, estimated {traced.how}", *traced.notes),
         unknown=estimation.unknown,
         machine=machine(),
         versions=versions(),
