@@ -7,8 +7,10 @@ from importlib import import_module
 # Each file registers its own operators when it is imported.
 NAMES: tuple[str, ...] = (
     "attention",
+    "contraction",
     "convolution",
     "products",
+    "sparse",
 )
 
 for _name in NAMES:
