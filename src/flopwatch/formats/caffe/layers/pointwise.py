@@ -156,8 +156,10 @@ def argmax(layer: Layer, bottoms: Sequence[Shape]) -> Made:
     top, valued = settings.integer("top_k", 1, least=1), settings.flag("out_max_val", False)
     if "axis" in settings:
         axis = axis_of(layer, settings.integer("axis", least=-9), shape)
-        return Made(((*shape[:axis], top, *shape[axis + 1 :]),))
-    return Made(((shape[0], 2 if valued else 1, top, *(1,) * max(len(shape) - 3, 0)),))
+        told = {"top_k": top, "rows": size(shape) // shape[axis]}
+        return Made(((*shape[:axis], top, *shape[axis + 1 :]),), {}, told)
+    after = (1,) * max(len(shape) - 3, 0)
+    return Made(((shape[0], 2 if valued else 1, top, *after),), {}, {"top_k": top, "rows": shape[0]})
 
 
 def _along(layer: Layer, settings: Message, bottoms: Sequence[Shape]) -> Shape:
