@@ -51,11 +51,13 @@ class Array:
 
     `dtype` is the name that numpy or PyTorch have for it ("float32", "bfloat16", "int64", "bool", "complex64", "quint8").
     `stored` is the number of elements that lie in memory, where that is not the product of the shape (an expanded view).
+    `nonzero` is None for a dense tensor; of a sparse one it is the number of elements that it holds, -1 where that is not known.
     """
 
     shape: tuple[int, ...]
     dtype: str = "float32"
     stored: int | None = None
+    nonzero: int | None = None
 
     @property
     def size(self) -> int:

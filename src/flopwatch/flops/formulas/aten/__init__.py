@@ -5,7 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 
 # Each file registers its own operators when it is imported.
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = (
+    "attention",
+    "contraction",
+    "convolution",
+    "products",
+    "sparse",
+)
 
 for _name in NAMES:
     import_module(f"flopwatch.flops.formulas.aten.{_name}")
