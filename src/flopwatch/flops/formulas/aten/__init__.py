@@ -9,7 +9,13 @@ NAMES: tuple[str, ...] = (
     "attention",
     "contraction",
     "convolution",
+    "free",
+    "losses",
+    "norms",
+    "pointwise",
+    "pooling",
     "products",
+    "reductions",
     "sparse",
 )
 
