@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from flopwatch.attribution import Where
 from flopwatch.events import Op
 from flopwatch.flops.classify import Free
 from flopwatch.flops.formulas import Work, estimate
 from flopwatch.flops.formulas.work import total
-from flopwatch.record import Calls, Cell, Unknown, ops_of
+from flopwatch.record import Calls, Cell, Shapes, Unknown, ops_of
 
 # Layers that are named for each unknown operator.
 _LAYERS = 5
@@ -18,6 +20,7 @@ _LAYERS = 5
 @dataclass(slots=True)
 class _Place:
     works: list[Work] = field(default_factory=list)
+    shapes: dict[Shapes, int] = field(default_factory=dict)
     calls: int = 0
     read: int = 0
     written: int = 0
@@ -52,9 +55,13 @@ class Estimation:
             self._counted += 1
             if found.tally:
                 place.works.append(found)
+                shapes = _shapes(op, found)
+                place.shapes[shapes] = place.shapes.get(shapes, 0) + 1
             return
         self._unknown[found.name] = self._unknown.get(found.name, 0) + 1
         self._unknown_bytes += read + written
+        shapes = _shapes(op)
+        place.shapes[shapes] = place.shapes.get(shapes, 0) + 1
         layers = self._layers.setdefault(found.name, {})
         if len(layers) < _LAYERS:
             layers[scope.layer] = None
@@ -77,6 +84,18 @@ class Estimation:
         return Calls(self._counted, self._free, unknown, self._bytes, self._unknown_bytes)
 
 
+def _shapes(op: Op, work: Work | None = None) -> Shapes:
+    """One call, without how often it was made."""
+    return Shapes(
+        op.name,
+        1,
+        tuple(array.shape for array in op.arrays),
+        tuple(array.shape for array in op.outputs if array is not None),
+        mac=work.mac if work else 0,
+        padding=work.avoidable.get("padding", 0) if work else 0,
+    )
+
+
 def _cell(where: Where, place: _Place) -> Cell:
     work = total(place.works)
     return Cell(
@@ -88,4 +107,5 @@ def _cell(where: Where, place: _Place) -> Cell:
         causal=work.avoidable.get("causal", 0),
         read=place.read,
         written=place.written,
+        shapes=tuple(msgspec.structs.replace(each, calls=calls) for each, calls in place.shapes.items()),
     )
