@@ -9,6 +9,7 @@ from typing import Any
 
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
+from flopwatch.errors import UsageError
 from flopwatch.estimating import Estimation
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
@@ -133,7 +134,30 @@ def estimate_model(
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
     """
     progress(f"building {request.name}")
-    return estimate_subject(find(request), train=train, convention=convention, progress=progress)
+    return estimate_subject(find(request, empty=True), train=train, convention=convention, progress=progress)
+
+
+def estimate(subject: Any, /, *args: Any, train: bool = False, convention: str = "pmu", **kwargs: Any) -> Record:
+    """What formulas say that one call needs, forward, or with `train` one training step; nothing is computed where that can be helped.
+
+    `subject` is a PyTorch module, also a compiled, scripted or exported one, or any function that uses PyTorch, called with
+    `args` and `kwargs` (`train` and `convention` are not for it); or the name of a model, or a Request, which bring their own
+    input. A function's own work is "(outside any module)". A module is put into training or inference mode for the call and is
+    as it was afterwards; a function is called as it is. Raises UsageError, with the model's own words, if it refuses its input.
+    """
+    if isinstance(subject, (str, Request)):
+        if args or kwargs:
+            raise UsageError(
+                "A model that is asked for by name brings its own input.",
+                todo="Give shapes with flopwatch.Request(...).",
+            )
+        request = Request(subject) if isinstance(subject, str) else subject
+        return estimate_model(request, train=train, convention=convention)
+    found = subject
+    if not isinstance(subject, ModelSubject):
+        programs = import_module("flopwatch.frameworks.torch.tracing.programs")
+        found = programs.subject_of(subject, args, kwargs)
+    return estimate_subject(found, train=train, convention=convention)
 
 
 def estimate_subject(

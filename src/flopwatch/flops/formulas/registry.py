@@ -15,6 +15,23 @@ F = TypeVar("F", bound=Formula)
 
 # A sibling for each dialect, loaded when the first operator of it is seen.
 DIALECTS: tuple[str, ...] = ("aten",)
+# Other namespaces of operators whose formulas stand among those of a dialect.
+HOSTED: Mapping[str, str] = dict.fromkeys(
+    (
+        "_quantized",
+        "inductor",
+        "mkl",
+        "mkldnn",
+        "mkldnn_prepacked",
+        "onednn",
+        "quantized",
+        "sparse",
+        "symm_mem",
+        "torch_attn",
+        "torchvision",
+    ),
+    "aten",
+)
 
 _formulas: dict[str, Formula] = {}
 _free: dict[str, Free] = {}
@@ -52,7 +69,8 @@ def estimate(op: Op) -> Work | Free | Unknown:
 
 def lookup(name: str) -> Formula | Free | None:
     """The formula of an operator, or why it is free; None if nobody knows. The name of an operator in place will do."""
-    dialect = name.partition("::")[0]
+    namespace = name.partition("::")[0]
+    dialect = HOSTED.get(namespace, namespace)
     if dialect in DIALECTS:
         import_module(f"flopwatch.flops.formulas.{dialect}")
     for each in (name, name.removesuffix("_")):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 from types import MappingProxyType
 from typing import NamedTuple
 
 from flopwatch.events import Array
 from flopwatch.flops.operations import DType, Operation
-from flopwatch.flops.tally import Tally
+from flopwatch.flops.tally import Count, Key, Tally
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
@@ -114,9 +115,20 @@ def work(
 
 
 def _made(counts: Iterable[tuple[Operation, int]], dtype: DType, mac: int, padding: int, causal: int) -> Work:
-    tally = Tally.total(Tally.of(operation, dtype, instructions=count) for operation, count in counts if count)
+    # A network has hundreds of calls: this is on the way of all of them, so it builds what the constructors would by hand.
+    made: dict[Key, Count] = {}
+    for operation, count in counts:
+        if count:
+            if count < 0:
+                raise ValueError(f"{count} times {operation}")
+            made[_key(operation, dtype)] = Count(count)
     avoidable = {name: count for name, count in (("padding", padding), ("causal", causal)) if count}
-    return Work(tally, mac, avoidable or NOTHING)
+    return Work(Tally._trusted(made), mac, avoidable or NOTHING)
+
+
+@cache
+def _key(operation: Operation, dtype: DType) -> Key:
+    return Key(operation, dtype)
 
 
 def size(shape: Iterable[int]) -> int:

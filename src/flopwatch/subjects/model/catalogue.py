@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -43,6 +43,7 @@ class Made:
     arguments: tuple[Any, ...] | None = None
     shapes: tuple[Shape, ...] = ()
     listed: bool = False
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @contextmanager

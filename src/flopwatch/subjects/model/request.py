@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +34,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ModelSubject:
-    """A model with the arguments of one call; `source` says in words what the model is fed."""
+    """A model with the arguments of one call, `kwargs` by name; `source` says in words what the model is fed.
+
+    A model without weights can have a `rebuild`, which makes it again with weights.
+    """
 
     name: str
     framework: str
@@ -41,6 +45,12 @@ class ModelSubject:
     arguments: tuple[Any, ...]
     source: str
     dtype: str = "fp32"
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    rebuild: Callable[[], ModelSubject] | None = None
+
+    def real(self) -> ModelSubject:
+        """The same with weights and inputs that can be computed with."""
+        return self if self.rebuild is None else self.rebuild()
 
     def raising(self) -> AbstractContextManager[None]:
         """What to run the model in: an exception of the user's own code is shown as such, one of a package's model is a sentence."""
@@ -49,9 +59,10 @@ class ModelSubject:
         return catalogue.refusing(f"{self.name} cannot run on {self.source}, {self.dtype}.")
 
 
-def find(request: Request) -> ModelSubject:
+def find(request: Request, *, empty: bool = False) -> ModelSubject:
     """Build the model and its inputs, with weights and inputs from seeded random numbers; global generators stay as they were.
 
+    With `empty` a PyTorch model is built on the meta device, if it can be: it takes no memory, and `rebuild` makes a real one.
     Raises UsageError for what does not exist or does not fit together, ModelRaisedError if the user's own code raised.
     """
     if request.dtype not in inputs.DTYPES:
@@ -65,15 +76,30 @@ def find(request: Request) -> ModelSubject:
     framework, build = _builder(request.name)
     _load(framework)
     with seeded(request.seed):
-        made = build()
+        made, hollow = _made(build, empty=empty and framework == "torch")
         framework = framework or files.framework_of(made.model)
         model = made.model
         if framework == "torch":
             model = inputs.cast(model, request.dtype)
         elif request.dtype != "fp32":
             raise UsageError("Chainer models are measured in fp32 only.", todo="Leave --dtype out.")
-        arguments, source = _arguments(request, made, framework, shapes, image)
-    return ModelSubject(request.name, framework, model, arguments, source, request.dtype)
+        with inputs.on_meta() if hollow else nullcontext():
+            arguments, source = _arguments(request, made, framework, shapes, image)
+    rebuild = partial(find, request) if hollow else None
+    return ModelSubject(request.name, framework, model, arguments, source, request.dtype, made.kwargs, rebuild)
+
+
+def _made(build: Callable[[], catalogue.Made], *, empty: bool) -> tuple[catalogue.Made, bool]:
+    """The model, and whether it is on the meta device."""
+    if not empty:
+        return build(), False
+    try:
+        with inputs.on_meta():
+            return build(), True
+    except UsageError:
+        raise
+    except Exception:  # it computes with its weights while it is built
+        return build(), False
 
 
 def _arguments(
@@ -93,7 +119,8 @@ def _arguments(
             todo="Give --input (for example 1x3x224x224), or return the model together with its arguments.",
         )
     wanted = tuple(shape.with_batch(request.batch) for shape in wanted)
-    arguments = inputs.make(wanted, framework=framework, dtype=request.dtype, image=image, listed=made.listed)
+    with catalogue.refusing(f"There can be no input of {', '.join(map(str, wanted))}."):
+        arguments = inputs.make(wanted, framework=framework, dtype=request.dtype, image=image, listed=made.listed)
     source = inputs.describe(image) if image else f"random (seed {request.seed})"
     return arguments, f"{', '.join(map(str, wanted))}, {source}"
 
