@@ -8,7 +8,7 @@ from flopwatch.calling import Count, Measured, count, measure
 from flopwatch.estimating import estimate, estimate_model
 from flopwatch.imported import read_counts
 from flopwatch.measuring import measure_command, measure_process
-from flopwatch.models import compare_model, measure_model
+from flopwatch.models import measure_model
 from flopwatch.record import Record, load, save
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ __all__ = [
     "Count",
     "Measured",
     "Record",
-    "compare_model",
     "count",
     "doctor",
     "load",

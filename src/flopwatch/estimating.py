@@ -19,7 +19,7 @@ from flopwatch.flops.formulas import Work
 from flopwatch.flops.formulas import estimate as worth_of
 from flopwatch.flops.formulas.work import total
 from flopwatch.measuring import machine, versions
-from flopwatch.record import Calls, Cell, Layer, Memory, Record, Unknown, ops_of
+from flopwatch.record import Calls, Cell, Layer, Memory, Record, Shapes, Unknown, ops_of
 from flopwatch.subjects.model import ModelSubject, Request, find
 from flopwatch.subjects.model.inputs import parse_shape
 
@@ -148,6 +148,7 @@ def _quotient(whole: int, parts: int) -> str:
 @dataclass(slots=True)
 class _Place:
     works: list[Work] = field(default_factory=list)
+    shapes: dict[Shapes, int] = field(default_factory=dict)
     calls: int = 0
     read: int = 0
     written: int = 0
@@ -182,9 +183,13 @@ class Estimation:
             self._counted += op.times
             if found.tally:
                 place.works.append(found if op.times == 1 else found * op.times)
+                shapes = _shapes(op, found)
+                place.shapes[shapes] = place.shapes.get(shapes, 0) + op.times
             return
         self._unknown[found.name] = self._unknown.get(found.name, 0) + op.times
         self._unknown_bytes += read + written
+        shapes = _shapes(op)
+        place.shapes[shapes] = place.shapes.get(shapes, 0) + op.times
         layers = self._layers.setdefault(found.name, {})
         if len(layers) < _LAYERS:
             layers[scope.layer] = None
@@ -207,6 +212,18 @@ class Estimation:
         return Calls(self._counted, self._free, unknown, self._bytes, self._unknown_bytes)
 
 
+def _shapes(op: Op, work: Work | None = None) -> Shapes:
+    """One call, without how often it was made."""
+    return Shapes(
+        op.name,
+        1,
+        tuple(array.shape for array in op.arrays),
+        tuple(array.shape for array in op.outputs if array is not None),
+        mac=work.mac if work else 0,
+        padding=work.avoidable.get("padding", 0) if work else 0,
+    )
+
+
 def _cell(where: Where, place: _Place) -> Cell:
     work = total(place.works)
     return Cell(
@@ -218,4 +235,5 @@ def _cell(where: Where, place: _Place) -> Cell:
         causal=work.avoidable.get("causal", 0),
         read=place.read,
         written=place.written,
+        shapes=tuple(replace(each, calls=calls) for each, calls in place.shapes.items()),
     )

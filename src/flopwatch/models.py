@@ -34,33 +34,16 @@ def measure_model(
     lanes: str | None = None,
     counter: str = "instrumented",
     engine: Engine | None = None,
+    estimated: bool = False,
     progress: Progress = silent,
 ) -> Record:
     """Count one inference, or with `train` one training step, after an uncounted one that does all one-off work.
 
+    `estimated` puts an estimate of the same step beside it, into the record.
+
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises,
     CannotMeasureError where nothing can be counted.
     """
-    counting = Counting(engine, counter, Needs("", convention, lanes))
-    if formats.find(request.name) is not None:
-        raise UsageError(
-            f"{request.name} cannot be measured: it is a description, not a program.", todo="Leave --measure out."
-        )
-    progress(f"building {request.name}")
-    return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
-
-
-def compare_model(
-    request: Request,
-    *,
-    train: bool = False,
-    convention: str = "pmu",
-    lanes: str | None = None,
-    counter: str = "instrumented",
-    engine: Engine | None = None,
-    progress: Progress = silent,
-) -> Record:
-    """Measure a model and estimate it: the measured record, with the estimate in it. Raises as `measure_model` does."""
     if formats.find(request.name) is not None:
         raise CannotMeasureError(
             f"{request.name} describes a network and cannot be run here.",
@@ -69,7 +52,7 @@ def compare_model(
     counting = Counting(engine, counter, Needs("", convention, lanes))
     progress(f"building {request.name}")
     subject = find(request)
-    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress)
+    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress) if estimated else None
     measured = measure_subject(subject, counting, train=train, convention=convention, lanes=lanes, progress=progress)
     return replace(measured, estimate=estimate)
 

@@ -125,8 +125,14 @@ def command(
     phase: Phase | None = "decode" if decode else "prefill" if sequence is not None else None
     request = Request(name, shapes, batch, dtype, image, sequence=sequence, phase=phase, dims=_dims(dims))
     if measure or explain:
-        record = models.compare_model(
-            request, train=train, convention=convention, lanes=lanes, counter=counter, progress=progress
+        record = models.measure_model(
+            request,
+            train=train,
+            convention=convention,
+            lanes=lanes,
+            counter=counter,
+            estimated=True,
+            progress=progress,
         )
     else:
         record = estimating.estimate_model(request, train=train, convention=convention, progress=progress)

@@ -103,7 +103,9 @@ class Walk:
         for tensor in graph.initializer:
             self.hold(frame, tensor.name, self.model.constant(tensor, frame.prefix + tensor.name))
         for sparse in graph.sparse_initializer:
-            value = Value(tuple(sparse.dims), sparse.values.data_type, roots=frozenset((frame.prefix + sparse.values.name,)))
+            value = Value(
+                tuple(sparse.dims), sparse.values.data_type, roots=frozenset((frame.prefix + sparse.values.name,))
+            )
             self.hold(frame, sparse.values.name, value)
         frame.values.update(inputs)
         if not self._entrance.changed:

@@ -26,7 +26,8 @@ class Request:
     `shapes` overrules the model's own input ("1x3x224x224", one for each argument); `batch` replaces the first dimension;
     `dtype` is fp64, fp32, bf16 or fp16 (default: what a config.json says, else fp32); `image` a file, or "skimage:coffee" for a
     picture that scikit-image brings along. For a model of language by its config.json, `sequence` is its number of tokens, and
-    `phase` "prefill" (all of them at once, into an empty cache) or "decode" (one more for each sequence, that many in the cache). `dims` are sizes that a model file leaves open, by their names.
+    `phase` "prefill" (all of them at once, into an empty cache) or "decode" (one more for each sequence, that many in the cache).
+    `dims` are sizes that a model file leaves open, by their names.
     """
 
     name: str
