@@ -9,27 +9,27 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from flopwatch import formats
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
+<<<<<<< HEAD
 from flopwatch.errors import UsageError
 from flopwatch.estimating import Estimation
 from flopwatch.events import Op
+=======
+from flopwatch.errors import CannotMeasureError
+from flopwatch.estimating import Progress, estimate_subject, silent
+>>>>>>> estimates
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
-from flopwatch.frameworks import OUTSIDE, Traced
+from flopwatch.frameworks import OUTSIDE
 from flopwatch.labelled import Counting, Engine
 from flopwatch.measuring import events_of, machine, versions
-from flopwatch.record import Layer, Memory, Record, Unknown, cells_of
+from flopwatch.record import Layer, Record, Unknown, cells_of
 from flopwatch.scope import Scope
 from flopwatch.subjects.model import ModelSubject, Request, find
 
-Progress = Callable[[str], None]
-Tracing = Callable[..., Traced]
 Steps = Callable[..., AbstractContextManager[Callable[[], None]]]
-
-
-def _silent(text: str) -> None:
-    pass
 
 
 def measure_model(
@@ -40,33 +40,25 @@ def measure_model(
     lanes: str | None = None,
     counter: str = "instrumented",
     engine: Engine | None = None,
-    progress: Progress = _silent,
+    estimated: bool = False,
+    progress: Progress = silent,
 ) -> Record:
     """Count one inference, or with `train` one training step, after an uncounted one that does all one-off work.
+
+    `estimated` puts an estimate of the same step beside it, into the record.
 
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises,
     CannotMeasureError where nothing can be counted.
     """
-    counting = Counting(engine, counter, Needs("", convention, lanes))
-    progress(f"building {request.name}")
-    return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
-
-
-def compare_model(
-    request: Request,
-    *,
-    train: bool = False,
-    convention: str = "pmu",
-    lanes: str | None = None,
-    counter: str = "instrumented",
-    engine: Engine | None = None,
-    progress: Progress = _silent,
-) -> Record:
-    """Measure a model and estimate it: the measured record, with the estimate in it. Raises as `measure_model` does."""
+    if formats.find(request.name) is not None:
+        raise CannotMeasureError(
+            f"{request.name} describes a network and cannot be run here.",
+            todo="Leave --measure out, or measure a program that runs it: flopwatch stat -- COMMAND.",
+        )
     counting = Counting(engine, counter, Needs("", convention, lanes))
     progress(f"building {request.name}")
     subject = find(request)
-    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress)
+    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress) if estimated else None
     measured = measure_subject(subject, counting, train=train, convention=convention, lanes=lanes, progress=progress)
     return replace(measured, estimate=estimate)
 
@@ -78,7 +70,7 @@ def measure_subject(
     train: bool = False,
     convention: str = "pmu",
     lanes: str | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Record:
     """Count one step of a model that is there already; see `measure_model`."""
     running: Steps = import_module(f"flopwatch.frameworks.{subject.framework}.running").steps
@@ -147,6 +139,7 @@ def _places(work: dict[int, Classified], scope_of: Callable[[int], Scope]) -> di
 def _unknown(everything: Classified) -> tuple[Unknown, ...]:
     ordered: Sequence[tuple[str, int]] = sorted(everything.unknown.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Unknown(name, count) for name, count in ordered)
+<<<<<<< HEAD
 
 
 def estimate_model(
@@ -230,3 +223,5 @@ def with_notes(record: Record, *notes: str) -> Record:
 
 def _quotient(whole: int, parts: int) -> str:
     return f"{whole // parts:,}" if whole % parts == 0 else f"{whole / parts:,.1f}"
+=======
+>>>>>>> estimates
