@@ -12,14 +12,8 @@ from msgspec.structs import replace
 from flopwatch import formats
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
-<<<<<<< HEAD
-from flopwatch.errors import UsageError
-from flopwatch.estimating import Estimation
-from flopwatch.events import Op
-=======
 from flopwatch.errors import CannotMeasureError
 from flopwatch.estimating import Progress, estimate_subject, silent
->>>>>>> estimates
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
 from flopwatch.frameworks import OUTSIDE
@@ -139,89 +133,3 @@ def _places(work: dict[int, Classified], scope_of: Callable[[int], Scope]) -> di
 def _unknown(everything: Classified) -> tuple[Unknown, ...]:
     ordered: Sequence[tuple[str, int]] = sorted(everything.unknown.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Unknown(name, count) for name, count in ordered)
-<<<<<<< HEAD
-
-
-def estimate_model(
-    request: Request, *, train: bool = False, convention: str = "pmu", progress: Progress = _silent
-) -> Record:
-    """What formulas say that one inference, or with `train` one training step, needs; nothing is computed where that can be helped.
-
-    Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
-    """
-    progress(f"building {request.name}")
-    return estimate_subject(find(request, empty=True), train=train, convention=convention, progress=progress)
-
-
-def estimate(subject: Any, /, *args: Any, train: bool = False, convention: str = "pmu", **kwargs: Any) -> Record:
-    """What formulas say that one call needs, forward, or with `train` one training step; nothing is computed where that can be helped.
-
-    `subject` is a PyTorch module, also a compiled, scripted or exported one, or any function that uses PyTorch, called with
-    `args` and `kwargs` (`train` and `convention` are not for it); or the name of a model, or a Request, which bring their own
-    input. A function's own work is "(outside any module)". A module is put into training or inference mode for the call and is
-    as it was afterwards; a function is called as it is. Raises UsageError, with the model's own words, if it refuses its input.
-    """
-    if isinstance(subject, (str, Request)):
-        if args or kwargs:
-            raise UsageError(
-                "A model that is asked for by name brings its own input.",
-                todo="Give shapes with flopwatch.Request(...).",
-            )
-        request = Request(subject) if isinstance(subject, str) else subject
-        return estimate_model(request, train=train, convention=convention)
-    found = subject
-    if not isinstance(subject, ModelSubject):
-        programs = import_module("flopwatch.frameworks.torch.tracing.programs")
-        found = programs.subject_of(subject, args, kwargs)
-    return estimate_subject(found, train=train, convention=convention)
-
-
-def estimate_subject(
-    subject: ModelSubject, *, train: bool = False, convention: str = "pmu", progress: Progress = _silent
-) -> Record:
-    """Estimate a model that is there already; see `estimate_model`."""
-    estimation = Estimation()
-    trace: Tracing = import_module(f"flopwatch.frameworks.{subject.framework}.tracing").trace
-    progress("estimating")
-    ops: list[Op] = []
-    with subject.raising():
-        traced = trace(subject, ops.append, train=train)
-    for op in ops:  # out here a mistake of ours is not taken for one of the model's
-        estimation.see(op)
-    what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
-    estimated = Record(
-        counter="estimate",
-        command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
-        subject="model",
-        convention=convention,
-        notes=(
-            f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}",
-            *subject.notes,
-            *traced.notes,
-        ),
-        unknown=estimation.unknown,
-        machine=machine(),
-        versions=versions(),
-        layers=tuple(Layer(*part) for part in traced.parts),
-        calls=estimation.calls,
-        memory=Memory(traced.activations, traced.at, traced.parameters, traced.buffers) if traced.activations else None,
-        cells=estimation.cells,
-    )
-    return with_notes(estimated, per_token(estimated, subject.tokens)) if subject.tokens else estimated
-
-
-def per_token(record: Record, tokens: int) -> str:
-    """What a record comes to for each of so many tokens, in words: MAC and FLOP."""
-    flop = sum(record.flop().values())
-    return f"per token: {_quotient(record.mac, tokens)} MAC, {_quotient(flop, tokens)} FLOP (of {tokens:,} in all)"
-
-
-def with_notes(record: Record, *notes: str) -> Record:
-    """The same record with more notes."""
-    return replace(record, notes=(*record.notes, *notes))
-
-
-def _quotient(whole: int, parts: int) -> str:
-    return f"{whole // parts:,}" if whole % parts == 0 else f"{whole / parts:,.1f}"
-=======
->>>>>>> estimates

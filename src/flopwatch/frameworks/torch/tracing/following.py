@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from flopwatch.errors import FlopwatchError, UsageError
 from flopwatch.events import Op
@@ -89,7 +89,7 @@ def _found(subject: ModelSubject, train: bool) -> tuple[Found, str]:
 
 
 def _check(subject: ModelSubject) -> None:
-    if any(isinstance(each, UninitializedTensorMixin) for each in subject.model.parameters()):
+    if any(isinstance(each, (UninitializedParameter, UninitializedBuffer)) for each in subject.model.parameters()):
         raise UsageError(
             f"{subject.name} has parameters whose shapes are not known yet.",
             todo="Run it once on an input, so that its lazy modules are initialized.",

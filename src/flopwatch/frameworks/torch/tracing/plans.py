@@ -48,7 +48,8 @@ class Plan:
 
     `question`: it is none; `composite`: it is made of others and has no formula of its own, so that its parts are looked at;
     `bare`: it makes a tensor of nothing, and `constant`: always the same; `placed`: it may be told a device; `writes`: it changes
-    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the result's shape, or a number, depends on content.
+    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the
+    result's shape, or a number, depends on content.
     """
 
     __slots__ = (
