@@ -108,7 +108,7 @@ PRODUCTS = {
     "addmv": (lambda: function(torch.addmv), [(3,), (3, 4), (4,)], 3 * 4),
     "baddbmm": (lambda: function(torch.baddbmm), [(2, 3, 5), (2, 3, 4), (2, 4, 5)], 2 * 3 * 4 * 5),
     "dot": (lambda: function(torch.dot), [(8,), (8,)], 8),
-    "outer": (lambda: function(lambda a, b: torch.einsum("i,j->ij", a, b)), [(3,), (4,)], 3 * 4),
+    "outer, without a sum": (lambda: function(lambda a, b: torch.einsum("i,j->ij", a, b)), [(3,), (4,)], 0),
     "einsum": (
         lambda: function(lambda a, b: torch.einsum("bhid,bhjd->bhij", a, b)),
         [(3, 7, 129, 33), (3, 7, 129, 33)],
@@ -180,8 +180,8 @@ def test_attention(case: str) -> None:
 
 RECURRENT = {
     "lstm": (lambda: nn.LSTM(64, 64), [(STEPS, 1, 64)], STEPS * 4 * 64 * (64 + 64)),
-    "gru": (lambda: nn.GRU(64, 64), [(STEPS, 1, 64)], STEPS * 3 * 64 * (64 + 64)),
-    "rnn": (lambda: nn.RNN(64, 64), [(STEPS, 1, 64)], STEPS * 64 * (64 + 64)),
+    "gru": (lambda: nn.GRU(10, 20), [(5, 3, 10)], 5 * 3 * 3 * 20 * (10 + 20)),
+    "rnn": (lambda: nn.RNN(10, 20), [(5, 3, 10)], 5 * 3 * 20 * (10 + 20)),
     "two layers": (
         lambda: nn.LSTM(30, 51, 2),
         [(10, 1, 30)],
@@ -211,6 +211,11 @@ def check(model: nn.Module, expected: int, *arguments: Any) -> None:
         "meta": expected,
         "real": expected,
     }
+
+
+def test_steps_are_counted_one_by_one() -> None:
+    assert mac(nn.GRU(64, 64), numbers(STEPS, 1, 64)) == STEPS * 3 * 64 * (64 + 64)
+    assert mac(nn.LSTM(300, 512, 2), numbers(STEPS, 1, 300)) == STEPS * 4 * 512 * (300 + 512 + 512 + 512)
 
 
 def test_packed_sequences_cost_what_their_steps_do() -> None:
