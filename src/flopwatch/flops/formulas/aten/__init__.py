@@ -22,6 +22,7 @@ NAMES: tuple[str, ...] = (
     "pooling",
     "products",
     "quantised",
+    "recurrent",
     "reductions",
     "resampling",
     "sparse",
