@@ -20,12 +20,15 @@ def integer_product(mac: int, outputs: int, *, padding: int = 0) -> Work:
     return work(BYTES, mac=mac, padding=padding) + dequantised(SINGLE, outputs)
 
 
-def dynamic_product(inputs: int, mac: int, outputs: int, *, bias: bool, padding: int = 0) -> Work:
-    """Real inputs are quantised by their least and largest, multiplied by integer weights, and scaled back; a real bias."""
+def dynamic_product(inputs: int, mac: int, outputs: int, *, bias: bool, padding: int = 0, calls: int = 1) -> Work:
+    """Real inputs are quantised by their least and largest, multiplied by integer weights, and scaled back; a real bias.
+
+    All is of so many `calls` together, each of which looks for the least and largest of its own inputs.
+    """
     return total(
         (
-            parameters(SINGLE, inputs),
-            quantised(SINGLE, inputs),
+            parameters(SINGLE, inputs, calls),
+            quantised(SINGLE, inputs, calls),
             integer_product(mac, outputs, padding=padding),
             work(SINGLE, add=outputs if bias else 0),
         )

@@ -142,3 +142,43 @@ def test_a_layer_of_experts() -> None:
         found.tally[next(key for key in found.tally if key.operation is Operation.MUL)].instructions
         == 2 * tokens * columns
     )
+
+
+STEPS, BATCH, HIDDEN = 7, 2, 4
+
+
+def test_a_recurrent_network_with_integer_weights() -> None:
+    cell = [
+        Array((4 * HIDDEN, INNER), "qint8"),
+        Array((4 * HIDDEN, HIDDEN), "qint8"),
+        Array((4 * HIDDEN,)),
+        Array((4 * HIDDEN,)),
+    ]
+    given = {
+        "params": [cell],
+        "has_biases": True,
+        "num_layers": 1,
+        "dropout": 0.0,
+        "train": False,
+        "bidirectional": False,
+    }
+    inputs = Array((STEPS, BATCH, INNER))
+    found = worth("aten::quantized_lstm", inputs, input=inputs, hx=[], **given)
+    mac = STEPS * BATCH * 4 * HIDDEN * (INNER + HIDDEN)
+    assert (found.mac, sum(found.tally.op().values())) == (mac, 2 * mac)
+    half = [Array(each.shape, "float16") for each in cell[:2]]
+    real = worth("aten::quantized_lstm", inputs, input=inputs, hx=[], **given | {"params": [[*half, *cell[2:]]]})
+    assert (real.mac, real.tally.op()) == (mac, {})
+    hidden = estimate(Op("aten::quantized_lstm", {"input": inputs, "hx": [], **given, "params": [object()]}))
+    assert hidden == Unknown("aten::quantized_lstm")
+
+
+def test_a_cell_with_integer_weights_is_one_step_of_it() -> None:
+    w, u, b = Array((4 * HIDDEN, INNER), "qint8"), Array((4 * HIDDEN, HIDDEN), "qint8"), Array((4 * HIDDEN,))
+    inputs = Array((BATCH, INNER))
+    one = worth(
+        "quantized::quantized_lstm_cell_dynamic", inputs, input=inputs, w_ih=[w, b], w_hh=[u, b], bias_ih=b, bias_hh=b
+    )
+    step = Array((1, BATCH, INNER))
+    given = {"hx": [], "num_layers": 1, "bidirectional": False}
+    assert one == worth("aten::quantized_lstm", step, input=step, params=[[w, u, b, b]], **given)

@@ -138,7 +138,7 @@ def addr(op: Op) -> Work:
 
 
 @formula("aten::linear", "aten::mkldnn_linear", "mkl::_mkl_linear")
-def dense(op: Op) -> Work:
+def dense(op: Op) -> Work | Unknown:
     """x Wᵀ + b with W (outputs, inputs), or (inputs,) for a single output; x of any number of dimensions."""
     given = op.arguments
     if "X" in given:
@@ -146,6 +146,10 @@ def dense(op: Op) -> Work:
     else:
         inputs, weight, bias = given.get("input") or given["self"], given["weight"], given.get("bias")
     outputs = weight.shape[0] if len(weight.shape) == 2 else 1
+    if weight.nonzero is not None or inputs.nonzero is not None:
+        turned = Array(weight.shape[::-1], weight.dtype, nonzero=weight.nonzero)
+        rows = Array((prod(inputs.shape[:-1]), inputs.shape[-1]), inputs.dtype, nonzero=inputs.nonzero)
+        return by_dense(op, rows, turned, addend=0 if bias is None else outputs)
     return linear(inputs, prod(inputs.shape[:-1]), inputs.shape[-1], outputs, bias=bias is not None)
 
 
