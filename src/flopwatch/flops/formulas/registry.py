@@ -26,7 +26,6 @@ HOSTED: Mapping[str, str] = dict.fromkeys(
         "onednn",
         "quantized",
         "sparse",
-        "symm_mem",
         "torch_attn",
         "torchvision",
     ),
