@@ -26,6 +26,7 @@ NAMES: tuple[str, ...] = (
     "reductions",
     "resampling",
     "sparse",
+    "transformer",
     "vision",
 )
 
