@@ -21,6 +21,7 @@ NAMES: tuple[str, ...] = (
     "padding",
     "pointwise",
     "pooling",
+    "prims",
     "products",
     "quantised",
     "reductions",
