@@ -24,6 +24,7 @@ NAMES: tuple[str, ...] = (
     "prims",
     "products",
     "quantised",
+    "recurrent",
     "reductions",
     "resampling",
     "sparse",
