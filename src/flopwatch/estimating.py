@@ -33,15 +33,15 @@ class Estimation:
         self._counted = self._free = self._bytes = self._unknown_bytes = 0
 
     def see(self, op: Op) -> None:
-        """Add one call. An operator that moves nothing and computes nothing (a view) may be left out by the caller or not."""
+        """Add one call, or several that are alike; views, which move and compute nothing, may be left out or not."""
         found = estimate(op)
         scope = op.scope
         place = self._places.setdefault(Where(layer=scope.layer, op=scope.op, function=scope.function), _Place())
-        read, written = op.read, op.written
-        place.calls += 1
+        read, written = op.times * op.read, op.times * op.written
+        place.calls += op.times
         self._bytes += read + written
         if isinstance(found, Free):
-            self._free += 1
+            self._free += op.times
             if found.moves:
                 place.read += read
                 place.written += written
@@ -49,11 +49,11 @@ class Estimation:
         place.read += read
         place.written += written
         if isinstance(found, Work):
-            self._counted += 1
+            self._counted += op.times
             if found.tally:
-                place.works.append(found)
+                place.works.append(found if op.times == 1 else found * op.times)
             return
-        self._unknown[found.name] = self._unknown.get(found.name, 0) + 1
+        self._unknown[found.name] = self._unknown.get(found.name, 0) + op.times
         self._unknown_bytes += read + written
         layers = self._layers.setdefault(found.name, {})
         if len(layers) < _LAYERS:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from flopwatch.scope import Scope
 
@@ -86,12 +86,14 @@ class Op:
 
     `arguments` are by the formal names of the dialect, defaults filled in: an `Array` for a tensor, a list of them for a list,
     other values as they are; an optional one that was not given is None. `outputs` are flat; None for one that was not made.
+    `times` is how often the call is made, all alike, as in a loop of a model file.
     """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     outputs: tuple[Array | None, ...] = ()
     scope: Scope = field(default_factory=Scope)
+    times: int = 1
 
     @property
     def arrays(self) -> Iterator[Array]:
@@ -100,12 +102,12 @@ class Op:
 
     @property
     def read(self) -> int:
-        """Bytes of all tensors that go in."""
+        """Bytes of all tensors that go in, in one call."""
         return sum(array.bytes for array in self.arrays)
 
     @property
     def written(self) -> int:
-        """Bytes of all tensors that come out."""
+        """Bytes of all tensors that come out, in one call."""
         return sum(array.bytes for array in self.outputs if array is not None)
 
 
@@ -116,3 +118,28 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Array]:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from arrays_in(value)
+
+
+class Part(NamedTuple):
+    """One layer of a model: its path, its class, the parameters that it holds itself, and their bytes."""
+
+    name: str
+    kind: str
+    params: int
+    bytes: int = 0
+
+
+class Traced(NamedTuple):
+    """What following a model from operator to operator told, beside its operators.
+
+    `how` says in words how it was followed ("on meta tensors"). Bytes: of activations at their peak, which was in layer `at`; of
+    parameters and of buffers; 0 activations stand for "not known".
+    """
+
+    parts: tuple[Part, ...]
+    how: str = ""
+    notes: tuple[str, ...] = ()
+    activations: int = 0
+    at: str = ""
+    parameters: int = 0
+    buffers: int = 0

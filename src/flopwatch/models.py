@@ -7,8 +7,11 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
+from msgspec.structs import replace
+
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
+from flopwatch.errors import UsageError
 from flopwatch.estimating import Estimation
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
@@ -46,6 +49,25 @@ def measure_model(
     counting = Counting(engine, counter, Needs("", convention, lanes))
     progress(f"building {request.name}")
     return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
+
+
+def compare_model(
+    request: Request,
+    *,
+    train: bool = False,
+    convention: str = "pmu",
+    lanes: str | None = None,
+    counter: str = "instrumented",
+    engine: Engine | None = None,
+    progress: Progress = _silent,
+) -> Record:
+    """Measure a model and estimate it: the measured record, with the estimate in it. Raises as `measure_model` does."""
+    counting = Counting(engine, counter, Needs("", convention, lanes))
+    progress(f"building {request.name}")
+    subject = find(request)
+    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress)
+    measured = measure_subject(subject, counting, train=train, convention=convention, lanes=lanes, progress=progress)
+    return replace(measured, estimate=estimate)
 
 
 def measure_subject(
@@ -96,6 +118,7 @@ def _record(
         partial=counting.partial,
         notes=(
             f"{what} on {subject.source}, {subject.dtype}, after one that was not counted",
+            *subject.notes,
             *hooks.notes,
             *counting.notes,
         ),
@@ -133,7 +156,30 @@ def estimate_model(
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
     """
     progress(f"building {request.name}")
-    return estimate_subject(find(request), train=train, convention=convention, progress=progress)
+    return estimate_subject(find(request, empty=True), train=train, convention=convention, progress=progress)
+
+
+def estimate(subject: Any, /, *args: Any, train: bool = False, convention: str = "pmu", **kwargs: Any) -> Record:
+    """What formulas say that one call needs, forward, or with `train` one training step; nothing is computed where that can be helped.
+
+    `subject` is a PyTorch module, also a compiled, scripted or exported one, or any function that uses PyTorch, called with
+    `args` and `kwargs` (`train` and `convention` are not for it); or the name of a model, or a Request, which bring their own
+    input. A function's own work is "(outside any module)". A module is put into training or inference mode for the call and is
+    as it was afterwards; a function is called as it is. Raises UsageError, with the model's own words, if it refuses its input.
+    """
+    if isinstance(subject, (str, Request)):
+        if args or kwargs:
+            raise UsageError(
+                "A model that is asked for by name brings its own input.",
+                todo="Give shapes with flopwatch.Request(...).",
+            )
+        request = Request(subject) if isinstance(subject, str) else subject
+        return estimate_model(request, train=train, convention=convention)
+    found = subject
+    if not isinstance(subject, ModelSubject):
+        programs = import_module("flopwatch.frameworks.torch.tracing.programs")
+        found = programs.subject_of(subject, args, kwargs)
+    return estimate_subject(found, train=train, convention=convention)
 
 
 def estimate_subject(
@@ -146,12 +192,16 @@ def estimate_subject(
     with subject.raising():
         traced = trace(subject, estimation.see, train=train)
     what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
-    return Record(
+    estimated = Record(
         counter="estimate",
         command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
         subject="model",
         convention=convention,
-        notes=(f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}", *traced.notes),
+        notes=(
+            f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}",
+            *subject.notes,
+            *traced.notes,
+        ),
         unknown=estimation.unknown,
         machine=machine(),
         versions=versions(),
@@ -160,3 +210,19 @@ def estimate_subject(
         memory=Memory(traced.activations, traced.at, traced.parameters, traced.buffers) if traced.activations else None,
         cells=estimation.cells,
     )
+    return with_notes(estimated, per_token(estimated, subject.tokens)) if subject.tokens else estimated
+
+
+def per_token(record: Record, tokens: int) -> str:
+    """What a record comes to for each of so many tokens, in words: MAC and FLOP."""
+    flop = sum(record.flop().values())
+    return f"per token: {_quotient(record.mac, tokens)} MAC, {_quotient(flop, tokens)} FLOP (of {tokens:,} in all)"
+
+
+def with_notes(record: Record, *notes: str) -> Record:
+    """The same record with more notes."""
+    return replace(record, notes=(*record.notes, *notes))
+
+
+def _quotient(whole: int, parts: int) -> str:
+    return f"{whole // parts:,}" if whole % parts == 0 else f"{whole / parts:,.1f}"
