@@ -33,7 +33,7 @@ class Estimation:
         self._counted = self._free = self._bytes = self._unknown_bytes = 0
 
     def see(self, op: Op) -> None:
-        """Add one call, or several that are alike. A view, which moves nothing and computes nothing, may be left out by the caller."""
+        """Add one call, or several that are alike; views, which move and compute nothing, may be left out or not."""
         found = estimate(op)
         scope = op.scope
         place = self._places.setdefault(Where(layer=scope.layer, op=scope.op, function=scope.function), _Place())

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
+from msgspec.structs import replace
+
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
 from flopwatch.errors import UsageError
@@ -47,6 +49,25 @@ def measure_model(
     counting = Counting(engine, counter, Needs("", convention, lanes))
     progress(f"building {request.name}")
     return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
+
+
+def compare_model(
+    request: Request,
+    *,
+    train: bool = False,
+    convention: str = "pmu",
+    lanes: str | None = None,
+    counter: str = "instrumented",
+    engine: Engine | None = None,
+    progress: Progress = _silent,
+) -> Record:
+    """Measure a model and estimate it: the measured record, with the estimate in it. Raises as `measure_model` does."""
+    counting = Counting(engine, counter, Needs("", convention, lanes))
+    progress(f"building {request.name}")
+    subject = find(request)
+    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress)
+    measured = measure_subject(subject, counting, train=train, convention=convention, lanes=lanes, progress=progress)
+    return replace(measured, estimate=estimate)
 
 
 def measure_subject(
@@ -97,6 +118,7 @@ def _record(
         partial=counting.partial,
         notes=(
             f"{what} on {subject.source}, {subject.dtype}, after one that was not counted",
+            *subject.notes,
             *hooks.notes,
             *counting.notes,
         ),
@@ -170,12 +192,16 @@ def estimate_subject(
     with subject.raising():
         traced = trace(subject, estimation.see, train=train)
     what = "one training step (forward, loss, backward, SGD)" if train else "one inference"
-    return Record(
+    estimated = Record(
         counter="estimate",
         command=(subject.name, subject.source, subject.dtype, "training" if train else "inference"),
         subject="model",
         convention=convention,
-        notes=(f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}", *traced.notes),
+        notes=(
+            f"{what} on {subject.source}, {subject.dtype}, estimated {traced.how}",
+            *subject.notes,
+            *traced.notes,
+        ),
         unknown=estimation.unknown,
         machine=machine(),
         versions=versions(),
@@ -184,3 +210,19 @@ def estimate_subject(
         memory=Memory(traced.activations, traced.at, traced.parameters, traced.buffers) if traced.activations else None,
         cells=estimation.cells,
     )
+    return with_notes(estimated, per_token(estimated, subject.tokens)) if subject.tokens else estimated
+
+
+def per_token(record: Record, tokens: int) -> str:
+    """What a record comes to for each of so many tokens, in words: MAC and FLOP."""
+    flop = sum(record.flop().values())
+    return f"per token: {_quotient(record.mac, tokens)} MAC, {_quotient(flop, tokens)} FLOP (of {tokens:,} in all)"
+
+
+def with_notes(record: Record, *notes: str) -> Record:
+    """The same record with more notes."""
+    return replace(record, notes=(*record.notes, *notes))
+
+
+def _quotient(whole: int, parts: int) -> str:
+    return f"{whole // parts:,}" if whole % parts == 0 else f"{whole / parts:,.1f}"
