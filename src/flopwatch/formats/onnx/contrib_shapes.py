@@ -46,8 +46,28 @@ def _of(inputs: Inputs, place: int) -> Value:
     return value
 
 
-@_rule("BiasAdd", "BiasGelu", "BiasSoftmax", "FastGelu", "Gelu", "QuickGelu", "GroupNorm", "QLinearLeakyRelu", "QLinearSigmoid")
-@_rule("QLinearSoftmax", "RotaryEmbedding", "MoE", "QMoE", "Trilu", "Inverse", "BiasDropout", "BitmaskDropout", "SkipGroupNorm")
+@_rule(
+    "BiasAdd",
+    "BiasGelu",
+    "BiasSoftmax",
+    "FastGelu",
+    "Gelu",
+    "QuickGelu",
+    "GroupNorm",
+    "QLinearLeakyRelu",
+    "QLinearSigmoid",
+)
+@_rule(
+    "QLinearSoftmax",
+    "RotaryEmbedding",
+    "MoE",
+    "QMoE",
+    "Trilu",
+    "Inverse",
+    "BiasDropout",
+    "BitmaskDropout",
+    "SkipGroupNorm",
+)
 def _alike(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Value]:
     first = _of(inputs, 0)
     return [Value(first.shape, first.dtype)] * (1 if len(inputs) < 4 else 2)
@@ -61,7 +81,14 @@ def _norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Value]:
     return [Value(sizes, first.dtype), rows, rows, Value(sizes, first.dtype)]
 
 
-@_rule("FusedMatMul", "TransposeMatMul", "FusedMatMulActivation", "MatMulInteger16", "DynamicQuantizeMatMul", "MatMulIntegerToFloat")
+@_rule(
+    "FusedMatMul",
+    "TransposeMatMul",
+    "FusedMatMulActivation",
+    "MatMulInteger16",
+    "DynamicQuantizeMatMul",
+    "MatMulIntegerToFloat",
+)
 def _matmul(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Value]:
     one, two = _of(inputs, 0), _of(inputs, 1)
     left, right = list(one.sizes), list(two.sizes)
@@ -313,4 +340,3 @@ def _as(kind: str, inputs: Inputs, attributes: Mapping[str, Any], names: Sequenc
         schema_of(kind, 13, ""), node, types, opset_imports=[helper.make_opsetid("", 13)]
     )
     return [of_type(found["o"])]
-

@@ -216,7 +216,9 @@ class _Flow:
         reason = f"it takes more than {LONGEST:,} runs" if spread else f"{what} is not known before the model runs"
         self.walk.notes[f"{self.layer}: {reason}; what is in it is not counted"] = None
         name = calls.name_of(self.call)
-        self.walk.emit(Op(f"{name} ({what} is not known)", scope=Scope(layer=self.layer, op=name, function=calls.FORWARD)))
+        self.walk.emit(
+            Op(f"{name} ({what} is not known)", scope=Scope(layer=self.layer, op=name, function=calls.FORWARD))
+        )
         return [Value() for _ in self.call.node.output]
 
     def _free(self) -> None:

@@ -77,7 +77,9 @@ class Inference:
             if self._small(call, found):
                 found = self._folded(call, opsets) or found
         return [
-            Value(each.shape, each.dtype, each.data, roots if each.roots is None else each.roots, each.items, each.element)
+            Value(
+                each.shape, each.dtype, each.data, roots if each.roots is None else each.roots, each.items, each.element
+            )
             for each in found
         ]
 

@@ -133,4 +133,3 @@ KINDS: dict[str, Rule] = {
     "SequenceLength": _length,
     "SplitToSequence": _split,
 }
-

@@ -130,6 +130,4 @@ def adam(op: Op) -> Work:
     size = sum(array.size for array in op.outputs[: len(op.outputs) // 3] if array is not None)
     regular = size if op.arguments.get("norm_coefficient") else 0
     after = size if op.arguments.get("norm_coefficient_post") else 0
-    return work(
-        result(op), fma=2 * size + regular, mul=4 * size + after, sqrt=size, add=2 * size, div=size
-    )
+    return work(result(op), fma=2 * size + regular, mul=4 * size + after, sqrt=size, add=2 * size, div=size)

@@ -86,7 +86,9 @@ def quantized_pool(op: Op) -> Work | Unknown:
     if op.arguments.get("channels_last"):
         return Unknown(f"{op.name} with the channels last")
     array, made, scale = given(op, "X"), result(op), given(op, "x_scale")
-    real = Op("onnx::AveragePool", {**op.arguments, "X": Array(array.shape, scale.dtype)}, (Array(made.shape, scale.dtype),))
+    real = Op(
+        "onnx::AveragePool", {**op.arguments, "X": Array(array.shape, scale.dtype)}, (Array(made.shape, scale.dtype),)
+    )
     return _there_and_back(array.size, scale, made.size) + average(real)
 
 

@@ -134,7 +134,9 @@ def region_align(op: Op) -> Work | Unknown:
     offset = op.arguments.get("coordinate_transformation_mode", "output_half_pixel") == "half_pixel"
     if op.arguments.get("since_version", 16) < 16:
         offset = False
-    return regions.sampled(numbers_of(array), made.shape[0], made.shape[1], made.shape[2], made.shape[3], samples, offset)
+    return regions.sampled(
+        numbers_of(array), made.shape[0], made.shape[1], made.shape[2], made.shape[3], samples, offset
+    )
 
 
 @formula("onnx::ScatterElements", "onnx::ScatterND")
