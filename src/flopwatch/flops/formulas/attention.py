@@ -85,7 +85,7 @@ def attention(
     (Ainslie et al., GQA, 2023). Queries and keys are each multiplied by the root of the scale, as PyTorch's reference
     composition does it, the keys once for each head; or the queries by the whole scale. A mask, be it a tensor or a causal
     one, is one addition for each score. Softmax over n scores is n - 1 minmax, n subtractions, n exponentials, n - 1 additions
-    and n divisions; dropout multiplies each twice. No MAC is left out for scores that a causal mask or a window throws away;
+    and n divisions; dropout scales its mask (n divisions) and multiplies by it. No MAC is left out for scores that a causal mask or a window throws away;
     they are avoidable ("causal").
     """
     rows, scores = sizes.rows, sizes.scores
@@ -96,11 +96,11 @@ def attention(
         numbers,
         mac=scores * (sizes.width + sizes.value),
         causal=_avoidable(sizes, mask),
-        mul=scaled + (2 * scores if dropout else 0),
+        mul=scaled + (scores if dropout else 0),
         add=(scores if mask.added or mask.limited else 0) + 2 * scores - rows,
         minmax=scores - rows,
         transcendental=scores,
-        div=scores,
+        div=2 * scores if dropout else scores,
     )
 
 
@@ -141,7 +141,7 @@ def attention_backward(
         numbers,
         mac=scores * (by_value * sizes.value + by_width * sizes.width),
         causal=kept * (by_value * sizes.value + by_width * sizes.width),
-        mul=mul + (2 * scores if dropout and within else 0),
+        mul=mul + (scores if dropout and within else 0),
         add=add,
     )
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from flopwatch.events import Array
 from flopwatch.flops.formulas.attention import Heads, Mask, attention
 from flopwatch.flops.formulas.epilogue import unary
+from flopwatch.flops.formulas.norms import layer_norm
 from flopwatch.flops.formulas.products import linear
 from flopwatch.flops.formulas.work import Numbers, Work, total, work
 
@@ -74,25 +75,6 @@ def encoder_layer(
             between,
             linear(numbers, positions, hidden, layer.width, bias=True),
             work(numbers, add=2 * size),
-            2 * layer_norm(numbers, positions, layer.width),
+            2 * layer_norm(numbers, size, positions),
         )
-    )
-
-
-def layer_norm(numbers: Numbers | Array, rows: int, width: int) -> Work:
-    """(x - mean) / √(variance + ε) · weight + bias of so many rows (Ba et al., Layer Normalization, 2016).
-
-    A row of n: mean n - 1 additions and a division; variance n subtractions, n squares, n - 1 additions and a division; ε,
-    root and reciprocal one each; n products with it and n with the weight, n additions of the bias.
-    """
-    size = rows * width
-    if not size:
-        return Work()
-    return work(
-        numbers,
-        fma=size,
-        add=(size - rows) + size + (size - rows) + rows,
-        mul=2 * size,
-        div=3 * rows,
-        sqrt=rows,
     )

@@ -27,6 +27,7 @@ class Request:
     `dtype` is fp64, fp32, bf16 or fp16 (default: what a config.json says, else fp32); `image` a file, or "skimage:coffee" for a
     picture that scikit-image brings along. For a model of language by its config.json, `sequence` is its number of tokens, and
     `phase` "prefill" (all of them at once, into an empty cache) or "decode" (one more for each sequence, that many in the cache).
+    `dims` are sizes that a model file leaves open, by their names.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Request:
     seed: int = 0
     sequence: int | None = None
     phase: Phase | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,8 @@ from typing import Any
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
-from flopwatch.flops.formulas import Work, formula, free, total, work
+from flopwatch.flops.formulas import Work, formula, total, work
 from flopwatch.flops.formulas.attention import CAUSAL, NO_MASK, Heads, Mask, attention, attention_backward
-
-free("chooses between kernels", "aten::_fused_sdp_choice", moves=False)
 
 
 @formula(

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.mode import Emit, Following
 from flopwatch.frameworks.torch.tracing.plans import Plan
 from flopwatch.frameworks.torch.tracing.twins import SMALL
-from flopwatch.scope import Scopes
 
 META = torch.device("meta")
 CPU = torch.device("cpu")
@@ -32,14 +32,14 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
     tensor that such a one was written to keeps its old content, which nobody may look at from then on.
     """
 
-    def __init__(self, emit: Emit, scopes: Scopes, activations: Activations) -> None:
-        super().__init__(emit, scopes, activations)
+    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations) -> None:
+        super().__init__(emit, hooks, activations)
         self._stale: dict[int, torch.UntypedStorage] = {}
 
     def _run(self, func: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if plan.bare:
             return func(*args, **_placed(plan, args, kwargs))
-        if torch.is_autocast_enabled("cpu"):
+        if self._hooks.casting:
             raise NotOnMetaError("automatic casts are not made on the meta device")
         real, hollow = self._look(args, kwargs)
         if not hollow:
