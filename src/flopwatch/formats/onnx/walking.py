@@ -231,7 +231,7 @@ class Walk:
         return [self._output(name, inner) for name in function.output]
 
     def _layer(self, node: Any, frame: Frame) -> str:
-        own = node.name or next((name for name in node.output if name), node.op_type)
+        own: str = node.name or next((name for name in node.output if name), node.op_type)
         return frame.prefix + own
 
     def _part(self, layer: str, call: Call) -> None:
@@ -270,4 +270,4 @@ def bound(node: Any, bindings: Mapping[str, Any]) -> Any:
 
 
 def _overload(proto: Any) -> str:
-    return getattr(proto, "overload", "")
+    return str(getattr(proto, "overload", ""))

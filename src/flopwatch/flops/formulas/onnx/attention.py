@@ -6,25 +6,18 @@ from math import prod
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
-from flopwatch.flops.formulas.attention import Heads, attention
+from flopwatch.flops.formulas.attention import Heads, Mask, attention
 from flopwatch.flops.formulas.onnx.arguments import given, has, result, value
 from flopwatch.flops.formulas.products import linear
 from flopwatch.flops.formulas.registry import formula
 from flopwatch.flops.formulas.work import Work, work
 
 
-def _causal(sizes: Heads, past: int) -> int:
-    """MAC whose scores a causal mask discards: query i sees the `past` keys before, and its own up to i."""
-    seen = sum(min(sizes.keys, past + place + 1) for place in range(sizes.queries))
-    return sizes.batch * sizes.heads * (sizes.queries * sizes.keys - seen) * (sizes.width + sizes.value)
-
-
-def attended(numbers: Array, sizes: Heads, *, masked: bool, causal: bool, past: int = 0) -> Work:
-    """Attention, with the causal mask at the lower right corner of the scores where there are keys of the past."""
-    if not causal or not past:
-        return attention(numbers, sizes, masked=masked, causal=causal)
-    dense = attention(numbers, sizes, masked=True)
-    return Work(dense.tally, dense.mac, {"causal": _causal(sizes, past)} if _causal(sizes, past) else {})
+def _mask(op: Op, *, added: bool, causal: bool, past: int) -> Mask:
+    """The mask: a causal one and a window begin after the keys of the past."""
+    left, right = (op.arguments.get(f"{side}_window_size", -1) for side in ("left", "right"))
+    nearest = 0 if causal else right if right is not None and right >= 0 else None
+    return Mask(added, left if left is not None and left >= 0 else None, nearest, past)
 
 
 @formula("onnx::Attention")
@@ -42,8 +35,8 @@ def scaled_dot_product(op: Op) -> Work:
         heads, shared = int(heads or 1), int(shared or heads or 1)
         keys, width, deep = key.shape[1], hidden // heads, third.shape[2] // shared
     sizes = Heads(batch, heads, queries, before + keys, width, deep, shared)
-    causal = bool(op.arguments.get("is_causal"))
-    found = attended(query, sizes, masked=has(op, "attn_mask"), causal=causal, past=before)
+    mask = _mask(op, added=has(op, "attn_mask"), causal=bool(op.arguments.get("is_causal")), past=before)
+    found = attention(query, sizes, mask)
     return found + _capped(query, sizes, op.arguments.get("softcap"))
 
 
@@ -66,7 +59,7 @@ def linear_attention(op: Op) -> Work | Unknown:
     if rule not in ("linear", "gated", "delta", "gated_delta"):
         return Unknown(f"{op.name} by the rule {rule}")
     heads, shared = op.arguments["q_num_heads"], op.arguments["kv_num_heads"]
-    batch, tokens, hidden = query.shape
+    batch, tokens = query.shape[:2]
     width, deep = key.shape[2] // shared, third.shape[2] // shared
     steps = batch * tokens * shared
     state = width * deep
@@ -126,8 +119,8 @@ def layer(op: Op) -> Work:
         after += work(numbers, mul=batch * tokens * whole + given(op, "weight_scale").size)
     sizes = Heads(batch, heads, tokens, before + tokens, queries // heads, values // heads, heads)
     masked = has(op, "mask_index") or has(op, "attention_bias")
-    causal = bool(op.arguments.get("unidirectional"))
-    return made + after + attended(numbers, sizes, masked=masked, causal=causal, past=before)
+    mask = _mask(op, added=masked, causal=bool(op.arguments.get("unidirectional")), past=before)
+    return made + after + attention(numbers, sizes, mask)
 
 
 @formula("com.microsoft::MultiHeadAttention")
@@ -153,8 +146,8 @@ def many_heads(op: Op) -> Work:
     sizes = Heads(batch, heads, queries, before + keys, width, deep, heads)
     masked = has(op, "key_padding_mask") or has(op, "attention_bias")
     shifted = batch * heads * (queries * width + keys * (width + deep)) if has(op, "bias") else 0
-    causal = bool(op.arguments.get("unidirectional"))
-    return attended(query, sizes, masked=masked, causal=causal, past=before) + work(query, add=shifted)
+    mask = _mask(op, added=masked, causal=bool(op.arguments.get("unidirectional")), past=before)
+    return attention(query, sizes, mask) + work(query, add=shifted)
 
 
 @formula("com.microsoft::GroupQueryAttention")
@@ -177,7 +170,9 @@ def grouped(op: Op) -> Work | Unknown:
     else:
         keys = tokens
     sizes = Heads(batch, heads, tokens, keys, width, width, shared)
-    found = attended(query, sizes, masked=has(op, "attention_bias"), causal=True, past=keys - tokens)
+    window = op.arguments.get("local_window_size", -1) or -1
+    left = window - 1 if window > 0 else None  # its size, the query's own position included
+    found = attention(query, sizes, Mask(has(op, "attention_bias"), left, 0, keys - tokens))
     turned = batch * tokens * (heads + shared) * width if op.arguments.get("do_rotary") else 0
     found += work(query, mul=turned, fma=turned)
     return found + _capped(query, sizes, op.arguments.get("softcap"))

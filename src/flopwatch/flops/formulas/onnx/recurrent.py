@@ -73,13 +73,13 @@ def rnn(op: Op) -> Work | Unknown:
 
 @formula("onnx::GRU")
 def gru(op: Op) -> Work | Unknown:
-    """z, r = f(W·x + R·h + b), n = g(W·x + R·(r ⊙ h) + b) or with r ⊙ (R·h + b), h = (1 - z) ⊙ n + z ⊙ h (arXiv:1406.1078)."""
+    """z, r = f(W·x + R·h + b), n = g(W·x + R·(r ⊙ h) + b) or with r ⊙ (R·h + b), h = (h - n) ⊙ z + n (arXiv:1406.1078)."""
     sizes = _sizes(op)
     functions = _functions(op, sizes, ("Sigmoid", "Tanh"), (2, 1))
     if isinstance(functions, Unknown):
         return functions
     numbers = sizes.steps * sizes.hidden
-    return _products(op, sizes, 3) + functions + work(sizes.numbers, mul=2 * numbers, add=numbers, fma=numbers)
+    return _products(op, sizes, 3) + functions + work(sizes.numbers, mul=2 * numbers, add=2 * numbers)
 
 
 @formula("onnx::LSTM")
@@ -98,7 +98,7 @@ def _cells(op: Op, sizes: _Sizes) -> Work | Unknown:
         return functions
     numbers = sizes.steps * sizes.hidden
     peepholes = 3 * numbers if has(op, "P") else 0
-    return functions + work(sizes.numbers, mul=2 * numbers, fma=numbers + peepholes)
+    return functions + work(sizes.numbers, mul=3 * numbers, add=numbers, fma=peepholes)
 
 
 @formula("com.microsoft::DynamicQuantizeLSTM")
