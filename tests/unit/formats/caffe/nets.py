@@ -22,7 +22,12 @@ class Net:
     ) -> str:
         bottoms = bottom or (self.last,)
         top = bottoms[0] if in_place else name
-        lines = [f'  name: "{name}"', f'  type: "{kind}"', *(f'  bottom: "{each}"' for each in bottoms), f'  top: "{top}"']
+        lines = [
+            f'  name: "{name}"',
+            f'  type: "{kind}"',
+            *(f'  bottom: "{each}"' for each in bottoms),
+            f'  top: "{top}"',
+        ]
         if settings:
             lines.append(f"  {param} {{ {' '.join(f'{key}: {_written(value)}' for key, value in settings.items())} }}")
         self._parts.append("layer {\n" + "\n".join(lines) + "\n}")
@@ -89,7 +94,13 @@ def nin(size: int = 224) -> str:
     """Network in network for ImageNet (Lin et al. 2013): three convolutions of one pixel after each window."""
     net = Net(1, 3, size, size)
     for number, (window, outputs, last, more) in enumerate(
-        ((11, 96, 96, {"stride": 4}), (5, 256, 256, {"pad": 2}), (3, 384, 384, {"pad": 1}), (3, 1024, 1000, {"pad": 1})), 1
+        (
+            (11, 96, 96, {"stride": 4}),
+            (5, 256, 256, {"pad": 2}),
+            (3, 384, 384, {"pad": 1}),
+            (3, 1024, 1000, {"pad": 1}),
+        ),
+        1,
     ):
         net.conv(f"conv{number}", outputs, window, **more)
         net.conv(f"cccp{2 * number - 1}", outputs, 1)
@@ -188,7 +199,9 @@ def resnet(*blocks: int, first_bias: bool = False) -> str:
     return net.text
 
 
-def _normalised(net: Net, name: str, outputs: int, kernel: int, *bottom: str, bias_term: bool = False, **more: int) -> str:
+def _normalised(
+    net: Net, name: str, outputs: int, kernel: int, *bottom: str, bias_term: bool = False, **more: int
+) -> str:
     net.conv(name, outputs, kernel, *bottom, relu=False, bias_term=bias_term, **more)
     net.add("BatchNorm", f"bn_{name}", in_place=True, param="batch_norm_param", use_global_stats=True)
     return net.add("Scale", f"scale_{name}", in_place=True, param="scale_param", bias_term=True)
@@ -204,7 +217,10 @@ def squeezenet(*, later: bool = False) -> str:
         ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256)), 2
     ):
         source = net.conv(f"fire{number}_squeeze", squeezed, 1)
-        parts = [net.conv(f"fire{number}_1x1", expanded, 1, source), net.conv(f"fire{number}_3x3", expanded, 3, source, pad=1)]
+        parts = [
+            net.conv(f"fire{number}_1x1", expanded, 1, source),
+            net.conv(f"fire{number}_3x3", expanded, 3, source, pad=1),
+        ]
         net.add("Concat", f"fire{number}", *parts)
         if number in pools:
             net.pool(f"pool{number}", 3, stride=2)

@@ -38,7 +38,9 @@ def params(record: Record) -> int:
         pytest.param(nets.googlenet(size=227), 1_599_884_032, 6_998_552, id="GoogLeNet at 227"),
         pytest.param(nets.vgg16(), 15_470_264_320, 138_357_544, id="VGG-16"),
         pytest.param(nets.resnet(3, 4, 6, 3), 3_857_973_248, 25_557_032, id="ResNet-50"),
-        pytest.param(nets.resnet(3, 4, 6, 3, first_bias=True), 3_857_973_248, 25_557_096, id="ResNet-50 with a first bias"),
+        pytest.param(
+            nets.resnet(3, 4, 6, 3, first_bias=True), 3_857_973_248, 25_557_096, id="ResNet-50 with a first bias"
+        ),
         pytest.param(nets.resnet(3, 4, 23, 3), 7_570_194_432, 44_549_160, id="ResNet-101"),
         pytest.param(nets.resnet(3, 8, 36, 3), 11_282_415_616, 60_192_808, id="ResNet-152"),
         pytest.param(nets.squeezenet(), 861_339_936, 1_248_424, id="SqueezeNet 1.0"),
