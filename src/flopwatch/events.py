@@ -86,12 +86,14 @@ class Op:
 
     `arguments` are by the formal names of the dialect, defaults filled in: an `Array` for a tensor, a list of them for a list,
     other values as they are; an optional one that was not given is None. `outputs` are flat; None for one that was not made.
+    `times` is how often the call is made, all alike, as in a loop of a model file.
     """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     outputs: tuple[Array | None, ...] = ()
     scope: Scope = field(default_factory=Scope)
+    times: int = 1
 
     @property
     def arrays(self) -> Iterator[Array]:
@@ -100,12 +102,12 @@ class Op:
 
     @property
     def read(self) -> int:
-        """Bytes of all tensors that go in."""
+        """Bytes of all tensors that go in, in one call."""
         return sum(array.bytes for array in self.arrays)
 
     @property
     def written(self) -> int:
-        """Bytes of all tensors that come out."""
+        """Bytes of all tensors that come out, in one call."""
         return sum(array.bytes for array in self.outputs if array is not None)
 
 

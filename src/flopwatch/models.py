@@ -5,31 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
-from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from flopwatch import formats
 from flopwatch.attribution import Where
 from flopwatch.counters import Needs
-from flopwatch.errors import UsageError
-from flopwatch.estimating import Estimation
+from flopwatch.errors import CannotMeasureError
+from flopwatch.estimating import Progress, estimate_subject, silent
 from flopwatch.flops.classify import Classified
 from flopwatch.flops.tally import Tally
-from flopwatch.frameworks import OUTSIDE, Traced
+from flopwatch.frameworks import OUTSIDE
 from flopwatch.labelled import Counting, Engine
 from flopwatch.measuring import events_of, machine, versions
-from flopwatch.record import Layer, Memory, Record, Unknown, cells_of
+from flopwatch.record import Layer, Record, Unknown, cells_of
 from flopwatch.scope import Scope
 from flopwatch.subjects.model import ModelSubject, Request, find
-from flopwatch.subjects.model.inputs import parse_shape
 
-Progress = Callable[[str], None]
-Tracing = Callable[..., Traced]
 Steps = Callable[..., AbstractContextManager[Callable[[], None]]]
-
-
-def _silent(text: str) -> None:
-    pass
 
 
 def measure_model(
@@ -40,20 +34,27 @@ def measure_model(
     lanes: str | None = None,
     counter: str = "instrumented",
     engine: Engine | None = None,
-    progress: Progress = _silent,
+    estimated: bool = False,
+    progress: Progress = silent,
 ) -> Record:
     """Count one inference, or with `train` one training step, after an uncounted one that does all one-off work.
+
+    `estimated` puts an estimate of the same step beside it, into the record.
 
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises,
     CannotMeasureError where nothing can be counted.
     """
-    counting = Counting(engine, counter, Needs("", convention, lanes))
     if formats.find(request.name) is not None:
-        raise UsageError(
-            f"{request.name} cannot be measured: it is a description, not a program.", todo="Leave --measure out."
+        raise CannotMeasureError(
+            f"{request.name} describes a network and cannot be run here.",
+            todo="Leave --measure out, or measure a program that runs it: flopwatch stat -- COMMAND.",
         )
+    counting = Counting(engine, counter, Needs("", convention, lanes))
     progress(f"building {request.name}")
-    return measure_subject(find(request), counting, train=train, convention=convention, lanes=lanes, progress=progress)
+    subject = find(request)
+    estimate = estimate_subject(subject, train=train, convention=convention, progress=progress) if estimated else None
+    measured = measure_subject(subject, counting, train=train, convention=convention, lanes=lanes, progress=progress)
+    return replace(measured, estimate=estimate)
 
 
 def measure_subject(
@@ -63,7 +64,7 @@ def measure_subject(
     train: bool = False,
     convention: str = "pmu",
     lanes: str | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Record:
     """Count one step of a model that is there already; see `measure_model`."""
     running: Steps = import_module(f"flopwatch.frameworks.{subject.framework}.running").steps
@@ -104,6 +105,7 @@ def _record(
         partial=counting.partial,
         notes=(
             f"{what} on {subject.source}, {subject.dtype}, after one that was not counted",
+            *subject.notes,
             *hooks.notes,
             *counting.notes,
         ),
@@ -131,71 +133,3 @@ def _places(work: dict[int, Classified], scope_of: Callable[[int], Scope]) -> di
 def _unknown(everything: Classified) -> tuple[Unknown, ...]:
     ordered: Sequence[tuple[str, int]] = sorted(everything.unknown.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Unknown(name, count) for name, count in ordered)
-
-
-def estimate_model(
-    request: Request, *, train: bool = False, convention: str = "pmu", progress: Progress = _silent
-) -> Record:
-    """What formulas say that one inference, or with `train` one training step, needs; nothing is computed where that can be helped.
-
-    Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
-    """
-    described = formats.find(request.name)
-    if described is not None:
-        progress("estimating")
-        return _estimate_file(request, described, train=train, convention=convention)
-    progress(f"building {request.name}")
-    return estimate_subject(find(request), train=train, convention=convention, progress=progress)
-
-
-def estimate_subject(
-    subject: ModelSubject, *, train: bool = False, convention: str = "pmu", progress: Progress = _silent
-) -> Record:
-    """Estimate a model that is there already; see `estimate_model`."""
-    estimation = Estimation()
-    trace: Tracing = import_module(f"flopwatch.frameworks.{subject.framework}.tracing").trace
-    progress("estimating")
-    with subject.raising():
-        traced = trace(subject, estimation.see, train=train)
-    return _estimated(
-        estimation, traced, (subject.name, subject.source, subject.dtype), train=train, convention=convention
-    )
-
-
-def _estimate_file(request: Request, trace: Tracing, *, train: bool, convention: str) -> Record:
-    """Estimate what a file of a model describes; nothing of it is loaded into a framework."""
-    path = Path(request.name)
-    if not path.is_file():
-        raise UsageError(f"There is no file {request.name!r}.")
-    if train:
-        raise UsageError(f"{request.name} describes an inference, not its training.", todo="Leave --train out.")
-    if request.image is not None or request.dtype != "fp32":
-        raise UsageError(
-            f"{request.name} is not run and says itself what it computes on.", todo="Leave --image and --dtype out."
-        )
-    estimation = Estimation()
-    shapes = tuple(parse_shape(text).sizes for text in request.shapes)
-    traced = trace(path, estimation.see, batch=request.batch, shapes=shapes, dims={})
-    source = ", ".join(request.shapes) or "the inputs that it declares"
-    return _estimated(estimation, traced, (request.name, source, request.dtype), train=False, convention=convention)
-
-
-def _estimated(
-    estimation: Estimation, traced: Traced, what: tuple[str, str, str], *, train: bool, convention: str
-) -> Record:
-    name, source, dtype = what
-    step = "one training step (forward, loss, backward, SGD)" if train else "one inference"
-    return Record(
-        counter="estimate",
-        command=(name, source, dtype, "training" if train else "inference"),
-        subject="model",
-        convention=convention,
-        notes=(f"{step} on {source}, {dtype}, estimated {traced.how}", *traced.notes),
-        unknown=estimation.unknown,
-        machine=machine(),
-        versions=versions(),
-        layers=tuple(Layer(*part) for part in traced.parts),
-        calls=estimation.calls,
-        memory=Memory(traced.activations, traced.at, traced.parameters, traced.buffers) if traced.activations else None,
-        cells=estimation.cells,
-    )

@@ -1,0 +1,72 @@
+"""Tensors, packed weights and the other values that PyTorch's operators take, as formulas see them: shapes without data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from flopwatch.events import Array
+
+_NAMES: dict[torch.dtype, str] = {}
+
+
+def array_of(tensor: torch.Tensor) -> Array:
+    """Shape and datatype of a tensor.
+
+    `stored` are the elements that lie in memory, where that is not the product of the shape: an expanded view, or a sparse
+    tensor, whose values (of a block or of the dense dimensions each) are `nonzero`.
+    """
+    dtype = tensor.dtype
+    name = _NAMES.get(dtype) or _name(dtype)
+    shape = tuple(tensor.shape)
+    if tensor.layout is not torch.strided:
+        held = _values(tensor)
+        return Array(shape, name, max(held, 0), held)
+    if 0 in (strides := tensor.stride()):
+        stored = 1
+        for size, stride in zip(shape, strides, strict=True):
+            stored *= size if stride or not size else 1
+        return Array(shape, name, stored)
+    return Array(shape, name)
+
+
+def value_of(value: Any) -> Any:
+    """An argument of an operator: an `Array` for a tensor, [weight, bias] for packed weights, a name for a datatype or device."""
+    if isinstance(value, torch.Tensor):
+        return array_of(value)
+    if value is None or isinstance(value, (bool, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [value_of(each) for each in value]
+    if isinstance(value, torch.dtype):
+        return _NAMES.get(value) or _name(value)
+    if isinstance(value, (int, torch.SymInt)):
+        return int(value)
+    if isinstance(value, (complex, torch.SymFloat, torch.SymBool)):
+        return value
+    if isinstance(value, torch.ScriptObject):
+        return _unpacked(value)
+    return str(value)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return _NAMES.setdefault(dtype, str(dtype).removeprefix("torch."))
+
+
+def _values(tensor: torch.Tensor) -> int:
+    try:
+        if tensor.layout is torch.sparse_coo:
+            return int(tensor._values().numel())
+        return int(tensor.values().numel())
+    except (RuntimeError, NotImplementedError):  # a layout of somebody else's, or one that has no values to look at
+        return -1
+
+
+def _unpacked(packed: Any) -> Any:
+    """[weight, bias or None] of the packed parameters of a quantized layer, [] of what holds no tensors that we know of."""
+    try:
+        weight, bias = packed.unpack()[:2]
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        return []
+    return [value_of(weight), value_of(bias)]

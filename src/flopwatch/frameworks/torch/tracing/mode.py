@@ -1,0 +1,118 @@
+"""Follow PyTorch from operator to operator: each call becomes an `Op` in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from flopwatch.events import Array, Op
+from flopwatch.frameworks.torch.tracing.arrays import array_of, value_of
+from flopwatch.frameworks.torch.tracing.memory import Activations
+from flopwatch.frameworks.torch.tracing.plans import Plan, plan_of
+from flopwatch.scope import Scopes
+
+Emit = Callable[[Op], None]
+
+# Tensors that are not made of other tensors.
+_PLAIN = frozenset((torch.Tensor, nn.Parameter, nn.Buffer, FakeTensor))
+
+
+class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch left it untyped
+    """Emit every operator that runs in this thread, with the scope that it runs in.
+
+    Operators that are made of others count as one where they have a formula, else their parts are followed. Tensors that are made
+    of others (a wrapper subclass) do their own part first.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, emit: Emit, scopes: Scopes, activations: Activations) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # as above
+        self._emit, self._scopes, self._activations = emit, scopes, activations
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        for each in types:
+            if each not in _PLAIN:
+                return NotImplemented
+        if not isinstance(func, torch._ops.OpOverload):
+            return self._higher_order(func, args, given)
+        plan = plan_of(func)
+        if plan.question:
+            return func(*args, **given)
+        if plan.composite:
+            with self:
+                result = func.decompose(*args, **given)
+            if result is not NotImplemented:
+                return result
+        result = self._run(func, plan, tuple(args), given)
+        scope = self._scopes.current
+        outputs: list[Array | None] = []
+        self._collect(result, outputs, None if plan.views else scope.layer)
+        self._emit(Op(plan.name, plan.arguments(args, given), tuple(outputs), scope))
+        return result
+
+    def _run(self, func: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return func(*args, **kwargs)
+
+    def _collect(self, result: Any, outputs: list[Array | None], layer: str | None) -> None:
+        if isinstance(result, torch.Tensor):
+            outputs.append(array_of(result))
+            if layer is not None:
+                self._activations.add(result, layer)
+        elif isinstance(result, (list, tuple)):
+            for each in result:
+                self._collect(each, outputs, layer)
+        elif result is None:
+            outputs.append(None)
+
+    def _higher_order(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """An operator that takes functions: of a condition both branches are tried, and the one that does more is emitted."""
+        if func is torch.ops.higher_order.cond:
+            return self._conditional(*args, **kwargs)
+        result = NotImplemented
+        with self:
+            if func in _TRANSPARENT:
+                result = _TRANSPARENT[func](*args, **kwargs)
+        if result is NotImplemented:
+            self._emit(Op(f"higher_order::{func.name()}", _arrays(args), (), self._scopes.current))
+        return result
+
+    def _conditional(self, pred: Any, true: Callable[..., Any], false: Callable[..., Any], operands: Any) -> Any:
+        branches = []
+        emit = self._emit
+        for branch in (true, false):
+            ops: list[Op] = []
+            self._emit = ops.append
+            try:
+                with self:
+                    branches.append((branch(*operands), ops))
+            finally:
+                self._emit = emit
+        result, ops = max(branches, key=lambda each: sum(op.read + op.written for op in each[1]))
+        for op in ops:
+            emit(op)
+        return result
+
+
+def _arrays(values: Sequence[Any]) -> dict[str, Any]:
+    return {str(i): value_of(each) for i, each in enumerate(values) if not callable(each)}
+
+
+def _body_first(body: Callable[..., Any], *operands: Any, **kwargs: Any) -> Any:
+    return body(*operands, **kwargs)
+
+
+# Operators that only run a function that they are given; those of activation checkpointing among them.
+_TRANSPARENT: dict[Any, Callable[..., Any]] = {
+    getattr(torch.ops.higher_order, name): _body_first
+    for name in ("wrap", "wrap_activation_checkpoint", "tag_activation_checkpoint", "invoke_subgraph")
+    if hasattr(torch.ops.higher_order, name)
+}

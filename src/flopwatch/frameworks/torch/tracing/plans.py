@@ -1,0 +1,105 @@
+"""What is to be done with each operator, decided once: its argument names, and whether it is followed to its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from flopwatch.flops.formulas import lookup
+from flopwatch.frameworks.torch.tracing.arrays import value_of
+
+_KEY = torch._C.DispatchKey.CompositeImplicitAutograd
+
+# Questions about a tensor, which are no operators for anybody but subclasses with an answer of their own.
+_QUESTIONS = frozenset(
+    (
+        "aten::is_contiguous",
+        "aten::is_non_overlapping_and_dense",
+        "aten::is_strides_like_format",
+        "aten::numel",
+        "aten::dim",
+        "aten::size",
+        "aten::storage_offset",
+        "aten::stride",
+        "aten::sym_is_contiguous",
+        "aten::sym_numel",
+        "aten::sym_size",
+        "aten::sym_storage_offset",
+        "aten::sym_stride",
+        "prim::device",
+        "prim::layout",
+    )
+)
+
+# Factories of tensors whose content is known.
+_CONSTANTS = frozenset(
+    f"aten::{name}"
+    for name in ("arange", "eye", "full", "ones", "scalar_tensor", "tril_indices", "triu_indices", "zeros")
+)
+
+
+class Plan:
+    """One overload of an operator.
+
+    `question`: it is none; `composite`: it is made of others and has no formula of its own, so that its parts are looked at;
+    `bare`: it makes a tensor of nothing, and `constant`: always the same; `placed`: it may be told a device; `writes`: it changes
+    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the result's shape, or a number, depends on content.
+    """
+
+    __slots__ = (
+        "bare",
+        "composite",
+        "constant",
+        "data",
+        "defaults",
+        "indexes",
+        "name",
+        "names",
+        "placed",
+        "question",
+        "views",
+        "writes",
+    )
+
+    def __init__(self, func: Any) -> None:
+        schema = func._schema
+        self.name: str = schema.name
+        self.names: tuple[str, ...] = tuple(argument.name for argument in schema.arguments)
+        self.defaults: dict[str, Any] = {
+            argument.name: value_of(argument.default_value) for argument in schema.arguments
+        }
+        self.question = self.name in _QUESTIONS or self.name.startswith("profiler::")
+        self.composite = _is_composite(func) and lookup(self.name) is None
+        self.bare = not any("Tensor" in str(argument.type) for argument in schema.arguments)
+        self.constant = self.name in _CONSTANTS
+        self.indexes = self.name in ("aten::index", "aten::_unsafe_index")
+        self.placed = any("Device" in str(argument.type) for argument in schema.arguments)
+        self.writes = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments[:1])
+        self.views = any(each.alias_info is not None for each in schema.returns)
+        self.data = torch.Tag.data_dependent_output in func.tags or torch.Tag.dynamic_output_shape in func.tags
+
+    def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, with defaults, as formulas see them."""
+        found = dict(self.defaults)
+        found.update(zip(self.names, map(value_of, args), strict=False))
+        for name, value in kwargs.items():
+            found[name] = value_of(value)
+        return found
+
+
+_plans: dict[Any, Plan] = {}
+
+
+def plan_of(func: Any) -> Plan:
+    """The plan of an operator, made when it is met first."""
+    found = _plans.get(func)
+    if found is None:
+        found = _plans[func] = Plan(func)
+    return found
+
+
+def _is_composite(func: Any) -> bool:
+    has: Any = torch._C._dispatch_has_kernel_for_dispatch_key
+    return func.namespace == "aten" and bool(has(func.name(), _KEY))
