@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flopwatch.models import estimate_model
+from flopwatch.estimating import estimate_model
 from flopwatch.record import Record
 from flopwatch.subjects.model import Request
 from tests.unit.formats.caffe import nets

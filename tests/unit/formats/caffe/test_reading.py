@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from flopwatch.errors import UsageError
+from flopwatch.estimating import estimate_model
 from flopwatch.events import Op, Traced
 from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import Work, estimate
 from flopwatch.formats.caffe import trace
-from flopwatch.models import estimate_model
 from flopwatch.subjects.model import Request
 
 
