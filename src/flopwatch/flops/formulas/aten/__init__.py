@@ -22,9 +22,11 @@ NAMES: tuple[str, ...] = (
     "pooling",
     "products",
     "quantised",
+    "recurrent",
     "reductions",
     "resampling",
     "sparse",
+    "transformer",
     "vision",
 )
 
