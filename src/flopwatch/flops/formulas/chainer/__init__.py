@@ -45,7 +45,7 @@ _UNKNOWN = """
     ConnectionistTemporalClassification Contrastive CooMatMul CooMatMulGradSP CrossCovariance CudnnRNNWeightConcat Cumprodsum
     DeCov DecorrelatedBatchNormalization DecorrelatedBatchNormalizationGrad FFT FixedDecorrelatedBatchNormalization
     FixedDecorrelatedBatchNormalizationGrad Gaussian Hinge IndexSelectorBase Inv LaplaceCDF LaplaceICDF
-    LocalResponseNormalizationGrad LogNdtr LSTMGrad ModifiedXLogX NegativeSamplingFunction NegativeSamplingFunctionGrad
+    LogNdtr LSTMGrad ModifiedXLogX NegativeSamplingFunction NegativeSamplingFunctionGrad
     NStepBiGRU NStepBiLSTM NStepBiRNNReLU NStepBiRNNTanh NStepGRU NStepLSTM NStepRNNReLU NStepRNNTanh PowConstVarGrad
     PowVarConstGrad PowVarVarGrad R2_score ResizeImages ResizeImagesGrad ROIAverageAlign2D ROIAveragePooling2D ROIMaxAlign2D
     ROIMaxPooling2D ROIPooling2D ROIPooling2DGrad SelectorBase SimplifiedDropconnect SLSTM SLSTMGrad SpatialTransformerGrid

@@ -149,11 +149,9 @@ def _interpolate_grad(op: Op) -> Work:
 
 @formula("chainer::LSTM")
 def _lstm(op: Op) -> Work:
-    """The cell without its products: σ of three gates, tanh of the fourth; c = f · c + i · g; h = o · tanh(c)."""
+    """The cell from gates that are summed already: σ of three, tanh of the fourth; c = f · c + i · g; h = o · tanh(c)."""
     cells = result(op).size
-    return elementwise("sigmoid", numbers(op), 3 * cells) + work(
-        numbers(op), mul=2 * cells, fma=cells, transcendental=2 * cells
-    )
+    return work(numbers(op), add=(3 + 1) * cells, mul=3 * cells, div=3 * cells, transcendental=(3 + 2) * cells)
 
 
 @formula("chainer::HuberLoss")

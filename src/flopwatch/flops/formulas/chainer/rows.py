@@ -144,6 +144,15 @@ def _response_norm(op: Op) -> Work:
     return norms.local_response_norm(numbers(op), size, windows)
 
 
+@formula("chainer::LocalResponseNormalizationGrad")
+def _response_norm_grad(op: Op) -> Work:
+    """g · s^-beta - 2 · alpha · beta · x · Σ g · y / s, with s = k + alpha · Σ x² and s^-beta kept from forward."""
+    size, channels, length = first(op).size, first(op).shape[1], setting(op, "n")
+    windows = size // channels * met(Axis(channels, channels, length, 1, length // 2)) if channels else 0
+    sums = reductions.summed(numbers(op), windows, size)
+    return sums + work(numbers(op), mul=3 * size, div=size, fma=size)
+
+
 @formula("chainer::EmbedIDGrad")
 def _embed_grad(op: Op) -> Work:
     """Each gradient added to its row of the table."""
