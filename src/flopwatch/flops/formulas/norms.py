@@ -67,6 +67,17 @@ def batch_norm_sums(numbers: On, elements: int, channels: int, *, bias: bool, we
     )
 
 
+def joined_statistics(numbers: On, parts: int, channels: int) -> Work:
+    """Mean and 1/σ of each channel from those of several parts of a batch, mean m and 1/s of n samples each.
+
+    mean = Σ n·m / N and variance = Σ n·(s² - eps + (m - mean)²) / N.
+    """
+    each = parts * channels
+    inner = steps(each, channels)
+    made = work(numbers, mul=4 * each, add=3 * each + 2 * inner, div=each + 2 * channels)
+    return made + inverse_deviation(numbers, channels)
+
+
 def batch_norm_backward_input(
     numbers: On, elements: int, channels: int, *, weight: bool, centred: bool = False
 ) -> Work:

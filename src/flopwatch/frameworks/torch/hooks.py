@@ -80,11 +80,12 @@ class TorchHooks:
     ("ConvolutionBackward0"), whose layer is the one that ran when it was made. Recomputation (checkpointing) is "backward" of
     the layer that is computed again. Steps of optimizers are "optimizer", outside any module. A forward that returns a
     generator has returned: what the generator does later belongs to whoever iterates over it. Layers are seen in all threads,
-    operators and backward in the thread that entered. `notes` says what could not be told apart.
+    operators and backward in the thread that entered. `notes` says what could not be told apart. `eager` is for a run in
+    which compiled modules are run as if they were not.
     """
 
-    def __init__(self, model: nn.Module, scopes: Scopes, *, observe: bool = True) -> None:
-        self.layers = Layers(model)
+    def __init__(self, model: nn.Module, scopes: Scopes, *, observe: bool = True, eager: bool = False) -> None:
+        self.layers = Layers(model, eager=eager)
         self.scopes = scopes
         self._operators = Operators(self._enter_operator, self._leave_operator, observe=observe)
         self._patches = Patches()

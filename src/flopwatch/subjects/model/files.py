@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -64,9 +65,36 @@ def _made(path: str, factory: str, function: Callable[[], Any]) -> Made:
         raise UsageError(
             f"{path}:{factory} does not make a model.",
             seen=f"It returned a {type(model).__name__}.",
-            todo="Return a torch.nn.Module or a chainer.Link, alone or followed by the arguments of one call.",
+            todo="Return a torch.nn.Module or a chainer.Link, alone or followed by the arguments of one call, keyword arguments in a dict.",
         )
-    return Made(model, tuple(arguments) if arguments else None)
+    given, kwargs = _call_of(model, arguments)
+    return Made(model, given if given or kwargs else None, kwargs=kwargs)
+
+
+def _call_of(model: Any, arguments: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments and keyword arguments of one call, from what followed the model.
+
+    A tuple and a dict are exactly that. A dict at the end holds keyword arguments if the model takes all its keys by name, else
+    it is an argument like others.
+    """
+    match arguments:
+        case [tuple(given), dict(named)]:
+            return given, named
+        case [*given, dict(named)] if named and _takes(model, named):
+            return tuple(given), named
+    return tuple(arguments), {}
+
+
+def _takes(model: Any, names: Mapping[Any, Any]) -> bool:
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (AttributeError, TypeError, ValueError):
+        return False
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return all(isinstance(name, str) for name in names)
+    return set(names) <= {
+        each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    }
 
 
 def framework_of(model: object) -> str:

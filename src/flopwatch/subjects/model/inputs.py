@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ DTYPES = {"fp32": "float32", "fp64": "float64", "bf16": "bfloat16", "fp16": "flo
 # How torchvision's classifiers were trained to see: shorter side to 256 for a crop of 224, these means and deviations.
 _RESIZED, _CROPPED = 256, 224
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+_FEW = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Shape:
 
 def parse_shape(text: str) -> Shape:
     """Read "1x3x224x224" or, for token numbers, "1x128:int64"; raises UsageError."""
-    match = re.fullmatch(r"([1-9]\d*(?:[x,][1-9]\d*)*)(:int64)?", text.strip().lower())
+    match = re.fullmatch(r"((?:0|[1-9]\d*)(?:[x,](?:0|[1-9]\d*))*)(:int64)?", text.strip().lower())
     if match is None:
         raise UsageError(
             f"{text!r} is not the shape of an input.",
@@ -50,6 +54,13 @@ def cast(model: Any, dtype: str) -> Any:
     return model if dtype == "fp32" else model.to(getattr(torch, DTYPES[dtype]))
 
 
+def on_meta() -> AbstractContextManager[Any]:
+    """What PyTorch makes in the with block has no data."""
+    import torch
+
+    return torch.device("meta")
+
+
 def make(shapes: tuple[Shape, ...], *, framework: str, dtype: str, image: Path | None, listed: bool) -> tuple[Any, ...]:
     """One argument for each shape; the image goes into the first that has three colours, as often as its batch is large."""
     if framework == "chainer":
@@ -59,7 +70,9 @@ def make(shapes: tuple[Shape, ...], *, framework: str, dtype: str, image: Path |
     made: list[Any] = []
     for shape in shapes:
         if shape.integer:
-            made.append(torch.randint(0, 2, shape.sizes))
+            # Models look at what few token numbers they get, and may do so even where nothing else has data.
+            few = prod(shape.sizes) <= _FEW
+            made.append(torch.randint(0, 2, shape.sizes, device="cpu" if few else None))
         elif image is not None and not made:
             made.append(_photograph(image, shape).to(getattr(torch, DTYPES[dtype])))
         else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,7 @@ class Request:
     `dtype` is fp64, fp32, bf16 or fp16 (default: what a config.json says, else fp32); `image` a file, or "skimage:coffee" for a
     picture that scikit-image brings along. For a model of language by its config.json, `sequence` is its number of tokens, and
     `phase` "prefill" (all of them at once, into an empty cache) or "decode" (one more for each sequence, that many in the cache).
+    `dims` are sizes that a model file leaves open, by their names.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Request:
     seed: int = 0
     sequence: int | None = None
     phase: Phase | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class ModelSubject:
     """A model with the arguments of one call, `kwargs` by name; `source` says in words what the model is fed.
 
     `tokens` are those that one call handles, 0 for a model that takes none or if nobody knows; `notes` belong into the record.
+    A model without weights can have a `rebuild`, which makes it again with weights.
     """
 
     name: str
@@ -54,6 +58,11 @@ class ModelSubject:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     tokens: int = 0
     notes: tuple[str, ...] = ()
+    rebuild: Callable[[], ModelSubject] | None = None
+
+    def real(self) -> ModelSubject:
+        """The same with weights and inputs that can be computed with."""
+        return self if self.rebuild is None else self.rebuild()
 
     @contextmanager
     def raising(self) -> Iterator[None]:
@@ -68,10 +77,10 @@ class ModelSubject:
             yield
 
 
-def find(request: Request, *, abstract: bool = False) -> ModelSubject:
+def find(request: Request, *, empty: bool = False) -> ModelSubject:
     """Build the model and its inputs, with weights and inputs from seeded random numbers; global generators stay as they were.
 
-    With `abstract`, a model that is built from a configuration is on meta and so are its arguments: shapes without memory.
+    With `empty` a PyTorch model is built on the meta device, if it can be: it takes no memory, and `rebuild` makes a real one.
     Raises UsageError for what does not exist or does not fit together, ModelRaisedError if the user's own code raised.
     """
     if request.dtype not in (None, *inputs.DTYPES):
@@ -86,10 +95,10 @@ def find(request: Request, *, abstract: bool = False) -> ModelSubject:
         raise UsageError(f"There is no phase {request.phase!r}.", todo=f"Choose one of: {', '.join(PHASES)}.")
     shapes = tuple(inputs.parse_shape(text) for text in request.shapes)
     image = inputs.locate_image(request.image) if request.image is not None else None
-    framework, build = _builder(request, shapes, abstract=abstract)
+    framework, build = _builder(request, shapes, abstract=empty)
     _load(framework)
     with seeded(request.seed):
-        made = build()
+        made, hollow = _made(build, empty=empty and framework == "torch")
         framework = framework or files.framework_of(made.model)
         model = made.model
         dtype = made.dtype or request.dtype or "fp32"
@@ -97,7 +106,8 @@ def find(request: Request, *, abstract: bool = False) -> ModelSubject:
             model = model if made.dtype else inputs.cast(model, dtype)
         elif dtype != "fp32":
             raise UsageError("Chainer models are measured in fp32 only.", todo="Leave --dtype out.")
-        arguments, source = _arguments(request, made, framework, shapes, image)
+        with inputs.on_meta() if hollow else nullcontext():
+            arguments, source = _arguments(request, made, framework, shapes, image)
     return ModelSubject(
         request.name,
         framework,
@@ -108,7 +118,21 @@ def find(request: Request, *, abstract: bool = False) -> ModelSubject:
         kwargs=made.kwargs,
         tokens=made.tokens,
         notes=made.notes,
+        rebuild=partial(find, request) if hollow else None,
     )
+
+
+def _made(build: Callable[[], catalogue.Made], *, empty: bool) -> tuple[catalogue.Made, bool]:
+    """The model, and whether it is on the meta device."""
+    if not empty:
+        return build(), False
+    try:
+        with inputs.on_meta():
+            return build(), True
+    except UsageError:
+        raise
+    except Exception:  # it computes with its weights while it is built
+        return build(), False
 
 
 def _arguments(
@@ -130,7 +154,10 @@ def _arguments(
             todo="Give --input (for example 1x3x224x224), or return the model together with its arguments.",
         )
     wanted = tuple(shape.with_batch(request.batch) for shape in wanted)
-    arguments = inputs.make(wanted, framework=framework, dtype=request.dtype or "fp32", image=image, listed=made.listed)
+    with catalogue.refusing(f"There can be no input of {', '.join(map(str, wanted))}."):
+        arguments = inputs.make(
+            wanted, framework=framework, dtype=request.dtype or "fp32", image=image, listed=made.listed
+        )
     source = inputs.describe(image) if image else f"random (seed {request.seed})"
     return arguments, f"{', '.join(map(str, wanted))}, {source}"
 

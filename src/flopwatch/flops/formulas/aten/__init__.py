@@ -6,17 +6,28 @@ from importlib import import_module
 
 # Each file registers its own operators when it is imported.
 NAMES: tuple[str, ...] = (
+    "accumulation",
     "attention",
     "contraction",
     "convolution",
+    "foreach",
+    "fourier",
     "free",
+    "fused",
+    "lengths",
+    "linalg",
     "losses",
     "norms",
+    "padding",
     "pointwise",
     "pooling",
     "products",
-    "sparse",
+    "quantised",
     "reductions",
+    "resampling",
+    "sparse",
+    "transformer",
+    "vision",
 )
 
 for _name in NAMES:

@@ -9,6 +9,7 @@ from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import Work, formula, total, work
 from flopwatch.flops.formulas.aten.sparse import by_dense, is_sparse
+from flopwatch.flops.formulas.epilogue import unary
 from flopwatch.flops.formulas.products import linear, matmul, product
 
 
@@ -208,15 +209,12 @@ def multiply_backward(op: Op) -> Work:
 
 @formula("aten::_addmm_activation")
 def addmm_activation(op: Op) -> Work | Unknown:
-    """addmm, and relu or the tanh form of gelu of it: x³ (2 mul), · 0.044715 + x (mul, add), · √(2/π), tanh, + 1, · x, · ½."""
-    product_ = addmm(op)
-    if isinstance(product_, Unknown):
-        return product_
+    """addmm, and relu or gelu of it; of gelu the exact form, which some backends approximate."""
+    made = addmm(op)
     left: Array = op.arguments["mat1"]
     size = left.shape[0] * op.arguments["mat2"].shape[1]
-    if not op.arguments.get("use_gelu", False):
-        return product_ + work(left, minmax=size)
-    return product_ + work(left, mul=6 * size, add=2 * size, transcendental=size)
+    after = unary(left, "gelu" if op.arguments.get("use_gelu", False) else "relu", size)
+    return made + after if isinstance(made, Work) and after is not None else Unknown(op.name)
 
 
 @formula("aten::_foreach_mm")

@@ -15,13 +15,14 @@ def array_of(tensor: torch.Tensor) -> Array:
     """Shape and datatype of a tensor.
 
     `stored` are the elements that lie in memory, where that is not the product of the shape: an expanded view, or a sparse
-    tensor, which stores its values (of a block or of the dense dimensions each).
+    tensor, whose values (of a block or of the dense dimensions each) are `nonzero`.
     """
     dtype = tensor.dtype
     name = _NAMES.get(dtype) or _name(dtype)
     shape = tuple(tensor.shape)
     if tensor.layout is not torch.strided:
-        return Array(shape, name, _values(tensor))
+        held = _values(tensor)
+        return Array(shape, name, max(held, 0), held)
     if 0 in (strides := tensor.stride()):
         stored = 1
         for size, stride in zip(shape, strides, strict=True):
@@ -53,13 +54,13 @@ def _name(dtype: torch.dtype) -> str:
     return _NAMES.setdefault(dtype, str(dtype).removeprefix("torch."))
 
 
-def _values(tensor: torch.Tensor) -> int | None:
+def _values(tensor: torch.Tensor) -> int:
     try:
         if tensor.layout is torch.sparse_coo:
             return int(tensor._values().numel())
         return int(tensor.values().numel())
     except (RuntimeError, NotImplementedError):  # a layout of somebody else's, or one that has no values to look at
-        return None
+        return -1
 
 
 def _unpacked(packed: Any) -> Any:

@@ -65,6 +65,11 @@ def arguments_of(tree: Any, twins: Twins, *, keep: bool) -> Any:
     return _pytree.tree_map(replaced, tree)
 
 
+def tensors_in(tree: Any) -> list[torch.Tensor]:
+    """All tensors in nested arguments."""
+    return [leaf for leaf in _pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
 def stays(tensor: torch.Tensor) -> bool:
     """Whether a tensor is worth computing with: small integers."""
     return (

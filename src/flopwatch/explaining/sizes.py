@@ -1,0 +1,153 @@
+"""The sizes of products, by name, and what rounding some of them up to whole blocks makes of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import prod
+
+from flopwatch.record import Shapes
+
+COLUMNS, ROWS, INNER = "columns", "rows", "inner size"
+OUT, IN, CHANNELS, POSITIONS, WIDTH = "output channels", "input channels", "channels", "positions", "width"
+SUMMED = (INNER, IN)
+"""Sizes that are summed over, so that rounding them up makes no more results."""
+
+BLOCKS = (2, 4, 6, 8, 12, 14, 16, 24, 28, 32, 48, 64)
+"""What sizes are rounded up to: lanes of vectors, and the tiles of kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One operator of products, all calls of it together: multiply-accumulates, those on padding, results, and sizes by name.
+
+    `packed` are the elements of its two matrices, which libraries copy and may scale.
+    """
+
+    mac: int
+    padding: int
+    results: int
+    inner: int
+    sizes: Mapping[str, int]
+    packed: tuple[int, int]
+    kernel: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """Products and results after rounding up; `blocks` says what to."""
+
+    products: int
+    results: int
+    blocks: Mapping[str, int]
+
+
+def products_of(shapes: Shapes) -> list[Product]:
+    """The products that an operator of the estimate consists of; empty if it has none."""
+    if not shapes.mac or not shapes.outputs:
+        return []
+    if _attention(shapes):
+        return _of_attention(shapes)
+    return [_of_convolution(shapes) if _convolution(shapes) else _of_matrices(shapes)]
+
+
+def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Rounded | None:
+    """One product with its sizes rounded up; None if the blocks change nothing, or do not divide evenly."""
+    over, under, more, less = 1, 1, 1, 1
+    for name, block in blocks.items():
+        size = each.sizes.get(name)
+        if size is None:
+            continue
+        up = -(-size // block) * block
+        over, under = over * up, under * size
+        if name not in SUMMED:
+            more, less = more * up, less * size
+    base = each.mac if padding else each.mac - each.padding
+    if base * over % under or each.results * more % less:
+        return None
+    return Rounded(base * over // under, each.results * more // less, blocks)
+
+
+def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
+    """Nothing rounded, then one size, then two: the simplest first."""
+    yield {}
+    for count in (1, 2):
+        for chosen in combinations(names, count):
+            if POSITIONS in chosen and WIDTH in chosen:
+                continue
+            for blocks in sorted(product(BLOCKS, repeat=count), key=sum):
+                yield dict(zip(chosen, blocks, strict=True))
+
+
+def _convolution(shapes: Shapes) -> bool:
+    weight = shapes.inputs[1] if len(shapes.inputs) > 1 else ()
+    return "conv" in shapes.op and len(weight) == len(shapes.outputs[0]) >= 3 and shapes.outputs[0][1] == weight[0]
+
+
+def _of_convolution(shapes: Shapes) -> Product:
+    data, weight, out = shapes.inputs[0], shapes.inputs[1], shapes.outputs[0]
+    outputs, of_group, positions = weight[0], weight[1], prod(out[2:])
+    groups = max(1, data[1] // of_group)
+    kernel = prod(weight[2:])
+    sizes = {OUT: outputs // groups, IN: of_group, POSITIONS: positions, WIDTH: out[-1]}
+    if of_group == 1 and groups > 1:
+        sizes = {CHANNELS: outputs, POSITIONS: positions, WIDTH: out[-1]}
+    columns = shapes.calls * out[0] * positions * groups * of_group * kernel
+    return Product(
+        shapes.mac * shapes.calls,
+        shapes.padding * shapes.calls,
+        prod(out) * shapes.calls,
+        of_group * kernel,
+        sizes,
+        (prod(weight) * shapes.calls, columns),
+        kernel,
+    )
+
+
+def _of_matrices(shapes: Shapes) -> Product:
+    out = shapes.outputs[0]
+    results = prod(out)
+    inner = shapes.mac // results if results else 0
+    columns, rows = (out[-1] if out else 1), (out[-2] if len(out) > 1 else 1)
+    calls = shapes.calls * (results // (columns * rows) if results else 0)
+    return Product(
+        shapes.mac * shapes.calls,
+        shapes.padding * shapes.calls,
+        results * shapes.calls,
+        inner,
+        {COLUMNS: columns, ROWS: rows, INNER: inner},
+        (calls * rows * inner, calls * columns * inner),
+    )
+
+
+def _attention(shapes: Shapes) -> bool:
+    return "attention" in shapes.op and len(shapes.inputs) >= 3 and len(shapes.inputs[0]) >= 3
+
+
+def _of_attention(shapes: Shapes) -> list[Product]:
+    query, key, value = shapes.inputs[:3]
+    length, inner = query[-2:]
+    keys, wide = key[-2], value[-1]
+    heads = prod(query[:-2]) * shapes.calls
+    if heads * length * keys * (inner + wide) != shapes.mac * shapes.calls:
+        return [_of_matrices(shapes)]
+    scores, results = heads * length * keys, heads * length * wide
+    return [
+        Product(
+            scores * inner,
+            0,
+            scores,
+            inner,
+            {COLUMNS: keys, ROWS: length, INNER: inner},
+            (heads * length * inner, heads * keys * inner),
+        ),
+        Product(
+            results * keys,
+            0,
+            results,
+            keys,
+            {COLUMNS: wide, ROWS: length, INNER: keys},
+            (scores, heads * keys * wide),
+        ),
+    ]

@@ -1,0 +1,118 @@
+"""What can be followed beside a module: plain functions, exported programs, modules in wrappers that split batches."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+from flopwatch.errors import UsageError
+from flopwatch.frameworks.torch.running import step_of
+from flopwatch.frameworks.torch.tracing.twins import tensors_in
+from flopwatch.subjects.model import ModelSubject
+from flopwatch.subjects.model.inputs import DTYPES
+
+
+class Called(nn.Module):
+    """A plain function, with the modules that it holds as children, so that their layers have names."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        for name, module in _modules_of(function):
+            if name not in self._modules:
+                self._modules[name] = module
+
+
+def step_through(
+    model: nn.Module, arguments: tuple[Any, ...], kwargs: Mapping[str, Any], *, train: bool
+) -> Callable[[], None]:
+    """One step of what is to be followed: a function is called as it is; wrappers that spread a batch over devices are left aside."""
+    if isinstance(model, Called):
+        return step_of(model, arguments, kwargs, train=train, call=model.function)
+    if isinstance(model, (DataParallel, DistributedDataParallel)):
+        return step_of(model.module, arguments, kwargs, train=train)
+    return step_of(model, arguments, kwargs, train=train)
+
+
+def set_training(model: nn.Module, train: bool) -> None:
+    """Put a model into the mode for training or inference, but for exported programs, which have one, and functions, which decide."""
+    if isinstance(model, Called):
+        return
+    try:
+        model.train(train)
+    except NotImplementedError:
+        return
+
+
+def module_of(program: Any) -> nn.Module:
+    """The module that stands for a program; UsageError for what cannot be called."""
+    if isinstance(program, nn.Module):
+        return program
+    if isinstance(program, torch.export.ExportedProgram):
+        return _unflattened(program)
+    if callable(program):
+        return Called(program)
+    raise UsageError(
+        "This can be neither run nor estimated.",
+        seen=f"It is a {type(program).__name__}.",
+        todo="Give a module, a function, an exported program, or the name of a model.",
+    )
+
+
+def _unflattened(program: torch.export.ExportedProgram) -> nn.Module:
+    """An exported program with the layers that it was made from, where PyTorch can tell."""
+    try:
+        return torch.export.unflatten(program)
+    except Exception:  # whatever is in there: it runs in one piece as well
+        return program.module()
+
+
+def subject_of(program: Any, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> ModelSubject:
+    """A program with the arguments of one call."""
+    model = module_of(program)
+    name = getattr(program, "__qualname__", None) or type(getattr(program, "_orig_mod", program)).__name__
+    return ModelSubject(
+        name, "torch", model, arguments, _described((*arguments, *kwargs.values())), "own dtype", kwargs
+    )
+
+
+def _dtype(model: nn.Module, arguments: tuple[Any, ...]) -> str:
+    """The name of the datatype that a model has, or its arguments."""
+    known = {dtype: name for name, dtype in DTYPES.items()}
+    for tensor in (*model.parameters(), *tensors_in(arguments)):
+        if tensor.is_floating_point():
+            name = str(tensor.dtype).removeprefix("torch.")
+            return known.get(name, name)
+    return "no floating-point numbers"
+
+
+def _described(values: tuple[Any, ...]) -> str:
+    shapes = ["x".join(map(str, each.shape)) or "a number" for each in tensors_in(values)]
+    return f"input of {', '.join(shapes)}" if shapes else "arguments of its own"
+
+
+def _modules_of(function: Any) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that a function holds: as its object, in a closure or partial, or under a name that it uses."""
+    if isinstance(function, partial):
+        held = {**{f"argument{i}": each for i, each in enumerate(function.args)}, **function.keywords}
+        yield from ((name, each) for name, each in held.items() if isinstance(each, nn.Module))
+        yield from _modules_of(function.func)
+        return
+    if isinstance(owner := getattr(function, "__self__", None), nn.Module):
+        yield type(owner).__name__, owner
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    function = getattr(function, "_torchdynamo_orig_callable", function)
+    if not inspect.isfunction(function):
+        return
+    found = inspect.getclosurevars(function)
+    for name, value in {**found.globals, **found.nonlocals}.items():
+        if isinstance(value, nn.Module):
+            yield name, value
+        elif isinstance(value, (list, tuple)):
+            yield from ((f"{name}{i}", each) for i, each in enumerate(value) if isinstance(each, nn.Module))
