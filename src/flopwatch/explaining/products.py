@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as every
 
@@ -10,7 +10,7 @@ from flopwatch.explaining import causes
 from flopwatch.explaining.causes import Found
 from flopwatch.explaining.lanes import Lanes
 from flopwatch.explaining.pairing import Pair
-from flopwatch.explaining.sizes import Product, Rounded, products_of, rounded, roundings
+from flopwatch.explaining.sizes import Product, Rounded, products_of, sized
 from flopwatch.flops.operations import Operation
 
 # Lanes of the widest vector: a sum that is kept apart by lane is added up in no more steps.
@@ -83,45 +83,29 @@ def match_products(products: Sequence[Product], done: int, summed: int) -> Match
     mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
     for skipped in (True, False) if padding else (False,):
         base = mac - padding if skipped else mac
-        for blocks, sized in _sized(products, padding=not skipped):
-            computed = sum(each.products for each in sized)
+        for blocks, made in sized(products, padding=not skipped):
+            computed = sum(each.products for each in made)
             # A kernel may do more than the products, by a little: nothing else is worth looking at.
-            if not 0 <= done - computed <= 2 * sum(each.results for each in sized) + sum(max(each.packed) for each in products):
+            if not 0 <= done - computed <= 2 * sum(each.results for each in made) + sum(max(each.packed) for each in products):
                 continue
-            if (scaled := _scaled(products, sized, done - computed)) is None:
+            if (scaled := _scaled(products, made, done - computed)) is None:
                 continue
             added = summed - computed
-            if added < 0 or added > _limit(products, sized):
+            if added < 0 or added > _limit(products, made):
                 continue
-            per_result = _per_result(products, sized, added)
+            per_result = _per_result(products, made, added)
             match = Match(not skipped, base, computed, scaled, added, blocks, per_result)
-            if per_result is not None or _panels(products, sized, added):
+            if per_result is not None or _panels(products, made, added):
                 return match
             loose = loose or match
     return loose
 
 
-def _sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[str, int], list[Rounded]]]:
-    names = tuple(dict.fromkeys(name for each in products for name in each.sizes))
-    for blocks in roundings(names):
-        if any(all(each.sizes.get(name, block) % block == 0 for each in products) for name, block in blocks.items()):
-            continue  # nothing to round up: the same as without
-        sized = [rounded(each, blocks, padding=padding) for each in products]
-        if all(each is not None for each in sized):
-            yield blocks, [each for each in sized if each is not None]
-        if blocks and len(products) > 1:
-            # One kernel rounds up its columns, the other one has whole ones already, or other columns altogether.
-            for only in range(len(products)):
-                alone = [rounded(each, blocks if i == only else {}, padding=padding) for i, each in enumerate(products)]
-                if all(each is not None for each in alone):
-                    yield blocks, [each for each in alone if each is not None]
-
-
-def _scaled(products: Sequence[Product], sized: Sequence[Rounded], left: int) -> int | None:
+def _scaled(products: Sequence[Product], made: Sequence[Rounded], left: int) -> int | None:
     """`left` if so many multiplications scale results or matrices a whole number of times, else None."""
     if not left:
         return 0
-    units = [(results.results, one.results) for results, one in zip(sized, products, strict=True)]
+    units = [(results.results, one.results) for results, one in zip(made, products, strict=True)]
     for times in every(_SCALINGS, repeat=min(len(products), 2)):
         for padded in (0, 1):
             rest = left - sum(count * unit[padded] for count, unit in zip(times, units, strict=False))
@@ -130,28 +114,28 @@ def _scaled(products: Sequence[Product], sized: Sequence[Rounded], left: int) ->
     return None
 
 
-def _per_result(products: Sequence[Product], sized: Sequence[Rounded], added: int) -> int | None:
-    for results in (sum(each.results for each in sized), sum(each.results for each in products)):
+def _per_result(products: Sequence[Product], made: Sequence[Rounded], added: int) -> int | None:
+    for results in (sum(each.results for each in made), sum(each.results for each in products)):
         if results and added % results == 0:
             return added // results
     return None
 
 
-def _panels(products: Sequence[Product], sized: Sequence[Rounded], added: int) -> bool:
+def _panels(products: Sequence[Product], made: Sequence[Rounded], added: int) -> bool:
     """Whether sums are made in panels of one length and each panel is added to the result."""
     if len(products) < 2:
         return False
     for length in range(8, 2 * max(each.inner for each in products), 8):
         panels = [-(-each.inner // length) for each in products]
         for less in (0, 1):
-            if added == sum((n - less) * each.results for n, each in zip(panels, sized, strict=True)):
+            if added == sum((n - less) * each.results for n, each in zip(panels, made, strict=True)):
                 return True
     return False
 
 
-def _limit(products: Sequence[Product], sized: Sequence[Rounded]) -> int:
+def _limit(products: Sequence[Product], made: Sequence[Rounded]) -> int:
     """At least eight products make a partial sum; the lanes of a vector are added up at the end."""
-    return sum((each.inner // 8 + _LANES) * size.results for each, size in zip(products, sized, strict=True))
+    return sum((each.inner // 8 + _LANES) * size.results for each, size in zip(products, made, strict=True))
 
 
 def _another_algorithm(products: Sequence[Product], measured: Lanes, estimated: Lanes) -> list[Found]:

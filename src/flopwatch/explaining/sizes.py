@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
@@ -78,6 +78,23 @@ def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
                 continue
             for blocks in sorted(product(BLOCKS, repeat=count), key=sum):
                 yield dict(zip(chosen, blocks, strict=True))
+
+
+def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[str, int], list[Rounded]]]:
+    """All ways of rounding sizes up, the simplest first: of all products, or of one among several."""
+    names = tuple(dict.fromkeys(name for each in products for name in each.sizes))
+    for blocks in roundings(names):
+        if any(all(each.sizes.get(name, block) % block == 0 for each in products) for name, block in blocks.items()):
+            continue  # nothing to round up: the same as without
+        made = [rounded(each, blocks, padding=padding) for each in products]
+        if all(each is not None for each in made):
+            yield blocks, [each for each in made if each is not None]
+        if blocks and len(products) > 1:
+            # One kernel rounds up its columns, the other one has whole ones already, or other columns altogether.
+            for only in range(len(products)):
+                alone = [rounded(each, blocks if i == only else {}, padding=padding) for i, each in enumerate(products)]
+                if all(each is not None for each in alone):
+                    yield blocks, [each for each in alone if each is not None]
 
 
 def _convolution(shapes: Shapes) -> bool:
