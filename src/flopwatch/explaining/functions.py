@@ -19,8 +19,10 @@ TRANSCENDENTAL = Operation.TRANSCENDENTAL
 # FLOP of one function value: nobody needs more for single precision, but for powers.
 _MOST, _MOST_OF_POWERS = 60, 200
 _POWERS = ("pow", "lgamma", "digamma", "erfinv")
-# The lanes of a vector are put together for the largest value and for the sum of a row, in shuffles of whole vectors.
-_MERGES = 4
+# Vectors that are worked on for each row, to put lanes together for its largest value and for its sum, ...
+_MERGES = 8
+# ... and, where rows come in blocks, to scale what was summed up before.
+_BLOCKS = 2
 # Multiply-adds of an exponential, at most, and its additions beside them, for the reduction of its argument.
 _FUSED, _REDUCTION = 16, 2
 
@@ -44,7 +46,7 @@ def explain_functions(pair: Pair) -> list[Found]:
         shown = f"rows of {values // rows} values are rounded up to whole vectors of {measured.wide} lanes, to the digit"
         found.append(Found(causes.PADDED_LANES, worth * (computed - values), shown))
     rest = gap - sum(one.flop for one in found)
-    if abs(rest) <= rows * _MERGES * max(measured.wide, _MERGES):
+    if abs(rest) <= rows * _MERGES * max(measured.wide, 4):
         found.append(Found(causes.LANE_SUMS, rest, "the lanes of a vector are put together for each row"))
     return found
 
@@ -74,7 +76,7 @@ def explain_attention(pair: Pair) -> list[Found]:
     reduction = min(_REDUCTION, max(0, added // computed))
     fixed = account.total({one: count for one, count in estimated.own.items() if one not in (ADD, FMA)})
     worth = account.total({one: _round(count, computed) for one, count in counts.items()}) + reduction
-    function = worth * values - fixed
+    function = worth * min(values, computed) - fixed
     if not 0 <= function < _MOST * values:
         return []
     found.append(_named(pair, function, f"{function / values + 1:.4g} FLOP for each function value"))
@@ -89,7 +91,7 @@ def explain_attention(pair: Pair) -> list[Found]:
         found.append(Found(causes.PARTIAL_SUMS, sums, shown))
         sums = 0
     rest = account.total(counts) + reduction * computed + sums - worth * computed
-    if rest and abs(rest) <= rows * 2 * _MERGES * max(measured.wide, _MERGES):
+    if rest and abs(rest) <= rows * _BLOCKS * _MERGES * max(measured.wide, 4):
         found.append(Found(causes.LANE_SUMS, rest, "the lanes of a vector are put together for each row"))
     foreign = account.total(measured.foreign)
     if foreign and foreign <= _MOST * rows * measured.wide:
@@ -145,13 +147,14 @@ def _rows(estimated: Lanes) -> int:
 
 
 def _computed(measured: Lanes, values: int, rows: int) -> int:
-    """Values that are computed: with rows rounded up to whole vectors, if that makes the account come out even."""
+    """Values that vectors compute: rows rounded up to whole ones, or down, if that makes the account come out even."""
     length, wide = values // rows, measured.wide
-    up = rows * (-(-length // wide) * wide)
+    up, down = rows * (-(-length // wide) * wide), rows * (length // wide * wide)
     for operation in (FMA, MUL):
         for lanes in (measured[operation], measured.widest.get(operation, 0)):
-            if lanes and lanes % up == 0:
-                return up
+            for computed in (up, values, down):
+                if lanes and computed and lanes % computed == 0 and lanes // computed <= _FUSED:
+                    return computed
     return values
 
 

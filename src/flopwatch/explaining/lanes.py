@@ -18,16 +18,21 @@ class Lanes:
     """Switched-on lanes by operation.
 
     `foreign` are those of double precision, and of x87, in a place whose estimate has none: work of the kernel for itself.
-    `wide` is the number of lanes of the widest instructions, 1 for scalar code, and `widest` are the lanes of those alone.
+    `wide` is the number of lanes of the widest instructions, 1 for scalar code; `by_width` has the lanes of each width apart.
     """
 
     own: Mapping[Operation, int] = field(default_factory=lambda: NONE)
     foreign: Mapping[Operation, int] = field(default_factory=lambda: NONE)
     wide: int = 1
-    widest: Mapping[Operation, int] = field(default_factory=lambda: NONE)
+    by_width: Mapping[int, Mapping[Operation, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     def __getitem__(self, operation: Operation) -> int:
         return self.own.get(operation, 0)
+
+    @property
+    def widest(self) -> Mapping[Operation, int]:
+        """The lanes of the widest instructions."""
+        return self.by_width.get(self.wide, NONE)
 
     @property
     def products(self) -> int:
@@ -61,7 +66,7 @@ def lanes_of(tally: Tally, *, double: bool = False) -> Lanes:
             of_width = by_width.setdefault(key.lanes, {})
             of_width[key.operation] = of_width.get(key.operation, 0) + lanes
     wide = max(by_width, default=1)
-    return Lanes(own, foreign, wide, by_width.get(wide, NONE))
+    return Lanes(own, foreign, wide, by_width)
 
 
 def has_double(tally: Tally) -> bool:

@@ -70,14 +70,16 @@ def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Round
 
 
 def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
-    """Nothing rounded, then one size, then two: the simplest first."""
+    """Nothing rounded, then one size, then two; small blocks before large ones, the simplest first."""
     yield {}
     for count in (1, 2):
-        for chosen in combinations(names, count):
-            if POSITIONS in chosen and WIDTH in chosen:
-                continue
-            for blocks in sorted(product(BLOCKS, repeat=count), key=sum):
-                yield dict(zip(chosen, blocks, strict=True))
+        found = [
+            dict(zip(chosen, blocks, strict=True))
+            for chosen in combinations(names, count)
+            if not {POSITIONS, WIDTH} <= set(chosen)
+            for blocks in product(BLOCKS, repeat=count)
+        ]
+        yield from sorted(found, key=lambda each: sum(each.values()))
 
 
 def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[str, int], list[Rounded]]]:

@@ -26,6 +26,8 @@ _SHARING = 64
 _ACCUMULATORS = 16
 # ... and each level passes on what it has after so many additions.
 _STEPS = 15
+# Lanes of a short vector, which compilers make of code for one value after another.
+_SHORT = 4
 # A formulation of an operator needs so many operations more or less for a value than another one, at most.
 _STEPS_OF_VALUE = 6
 
@@ -52,6 +54,10 @@ class Account:
         """FLOP of lanes."""
         return sum(self.worth(operation) * count for operation, count in lanes.items())
 
+    def found_of(self, operation: Operation) -> int:
+        """Lanes of an operation that the estimate has, or that were taken for what it has."""
+        return self.measured[operation] - self.left.get(operation, 0)
+
     def explain(self, cause: str, taken: Mapping[Operation, int], evidence: str) -> None:
         """Give a cause these lanes."""
         for operation, count in taken.items():
@@ -67,13 +73,15 @@ class Extent:
     values: int
     results: int
     calls: int
+    largest: int
 
     @classmethod
     def of(cls, shapes: tuple[Shapes, ...]) -> Extent:
-        """The sums over some shapes; the values are those of the largest tensor that goes in."""
+        """The sums over some shapes; the values are those of the largest tensor that goes in; `largest` is one tensor's size."""
         values = sum(each.calls * max((prod(shape) for shape in each.inputs), default=0) for each in shapes)
         results = sum(each.calls * prod(each.outputs[0]) for each in shapes if each.outputs)
-        return cls(values, results, sum(each.calls for each in shapes))
+        largest = max((prod(out) for each in shapes for out in (*each.inputs, *each.outputs)), default=0)
+        return cls(values, results, sum(each.calls for each in shapes), largest)
 
 
 def explain_values(pair: Pair) -> list[Found]:
@@ -88,18 +96,21 @@ def explain_values(pair: Pair) -> list[Found]:
     if estimated[SQRT]:
         _norm(account, extent)
     _sums(account, extent)
+    _scattered(account)
     _steps(account, extent)
     return account.found
 
 
 def _sharing(account: Account, extent: Extent) -> None:
-    """Scalar double precision in an operator of single precision."""
-    foreign = account.measured.foreign
-    if foreign and not account.estimated.foreign and sum(foreign.values()) <= _SHARING * max(1, extent.calls):
-        flop = account.total(foreign)
-        account.found.append(
-            Found(causes.OVERHEAD, flop, "scalar double precision, which nothing in the operator is made of")
-        )
+    """Scalar double precision in an operator of single precision, and scales that are worked out anew for each row of an image."""
+    measured, estimated = account.measured, account.estimated
+    foreign, flop = measured.foreign, account.total(measured.foreign)
+    shown = "scalar double precision, which nothing in the operator is made of"
+    if foreign and not estimated.foreign and sum(foreign.values()) <= _SHARING * max(1, extent.calls):
+        account.found.append(Found(causes.OVERHEAD, flop, shown))
+    elif foreign and measured.wide == 1 and account.total(measured.own) + flop + account.total(estimated.own) < extent.largest:
+        account.found.append(Found(causes.OVERHEAD, flop, "scalar, and less than one operation for each value: addresses"))
+        account.explain(causes.OVERHEAD, dict(account.left), "scalar, and less than one operation for each value: addresses")
 
 
 def _compared(account: Account) -> None:
@@ -122,7 +133,8 @@ def _fused(account: Account) -> None:
         if swapped > 0:
             account.explain("", {one: swapped, other: -swapped}, "")
     alpha = min(left.get(FMA, 0), -left.get(ADD, 0))
-    if alpha > 0:
+    plain = not any(account.estimated[one] for one in (MUL, FMA, DIV, SQRT))
+    if alpha > 0 and plain:
         account.explain(causes.ALPHA, {FMA: alpha, ADD: -alpha}, "as many multiply-adds more as additions less")
 
 
@@ -149,7 +161,7 @@ def _rounded_rows(account: Account) -> None:
 
 def _row_lengths(shapes: Shapes) -> list[int]:
     out = shapes.outputs[0] if shapes.outputs else ()
-    lengths = [prod(out[-count:]) for count in range(1, len(out))]
+    lengths = [prod(out[-count:]) for count in range(len(out) - 1, 0, -1)]
     return [length for length in dict.fromkeys(lengths) if length]
 
 
@@ -209,12 +221,30 @@ def _zeroes(account: Account, extent: Extent, extra: int) -> None:
         account.explain(causes.LANE_SUMS, {ADD: extra}, f"windows are summed up from zero: {per:.4g} additions more for each result")
 
 
-def _steps(account: Account, extent: Extent) -> None:
-    """What is left, if it is a small whole number of operations for each result."""
+def _scattered(account: Account) -> None:
+    """Values that do not lie side by side fill only part of a short vector: at least one of its lanes."""
     left = {operation: count for operation, count in account.left.items() if count}
-    total, results = account.total(left), extent.results
-    if not total or not results or not account.pair.shapes:
+    if not left or any(count < 0 or account.found_of(one) <= 0 for one, count in left.items()):
         return
-    if total % results == 0 and abs(total // results) <= _STEPS_OF_VALUE:
+    short = {width: lanes for width, lanes in account.measured.by_width.items() if 1 < width <= _SHORT}
+    for operation, count in left.items():
+        room = sum(lanes.get(operation, 0) * (width - 1) // width for width, lanes in short.items())
+        if count > room:
+            return
+    shown = "values that do not lie side by side fill only part of each short vector"
+    account.explain(causes.PADDED_LANES, left, shown)
+
+
+def _steps(account: Account, extent: Extent) -> None:
+    """What is left, if it is a small number of operations for each result, and arithmetic stands on both sides."""
+    left = {operation: count for operation, count in account.left.items() if count}
+    total, shapes = account.total(left), account.pair.shapes
+    if not total or not shapes or not account.measured.own or not account.estimated.own:
+        return
+    results = extent.results
+    if results and total % results == 0 and abs(total // results) <= _STEPS_OF_VALUE:
         shown = f"{total // results:+d} FLOP for each value, a whole number"
+        account.explain(causes.FORMULATION, left, shown)
+    elif len(shapes) > 1 and abs(total) <= _STEPS_OF_VALUE * extent.largest:
+        shown = f"one kernel for what the estimate makes of {len(shapes)} operators: {total / extent.largest:+.3g} FLOP for each value on average"
         account.explain(causes.FORMULATION, left, shown)
