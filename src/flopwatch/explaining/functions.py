@@ -22,7 +22,7 @@ _POWERS = ("pow", "lgamma", "digamma", "erfinv")
 # Vectors that are worked on for each row, to put lanes together for its largest value and for its sum, ...
 _MERGES = 8
 # ... and, where rows come in blocks, to scale what was summed up before.
-_BLOCKS = 2
+_BLOCKS = 4
 # Multiply-adds of an exponential, at most, and its additions beside them, for the reduction of its argument.
 _FUSED, _REDUCTION = 16, 2
 
@@ -59,11 +59,10 @@ def explain_attention(pair: Pair) -> list[Found]:
     values, rows = estimated[TRANSCENDENTAL], _rows(estimated)
     if not rows or sum(each.mac for each in products) != pair.mac:
         return []
-    computed = _computed(measured, values, rows)
-    made = _products(measured, products, computed, rows)
+    made = _products(measured, products, values, rows)
     if made is None:
         return []
-    done, blocks = made
+    done, computed, blocks = made
     found = []
     if done != pair.mac:
         names = ", ".join(f"{name} to a multiple of {block}" for name, block in blocks.items())
@@ -101,22 +100,42 @@ def explain_attention(pair: Pair) -> list[Found]:
 
 
 def _products(
-    measured: Lanes, products: list[Product], computed: int, rows: int
-) -> tuple[int, dict[str, int]] | None:
-    """How many products are made, and with which sizes rounded up, so that a whole number of multiply-adds is left for each value."""
+    measured: Lanes, products: list[Product], values: int, rows: int
+) -> tuple[int, int, dict[str, int]] | None:
+    """How many products are made, values are computed, and which sizes are rounded up.
+
+    A whole number of multiply-adds must be left for each value. Of several ways that one is taken which leaves a whole number of
+    multiplications, too; instructions wider than those of the products tell at once.
+    """
     apart = measured.widest.get(FMA, 0)
-    functions = [apart] if apart and apart % computed == 0 and apart // computed <= _FUSED else []
+    whole = _vectors(measured, values, rows)
+    functions = [(one, apart // one) for one in whole if apart and apart % one == 0 and 0 < apart // one <= _FUSED]
+    first: tuple[int, int, dict[str, int]] | None = None
     for blocks, each in sized(products, padding=True):
         done = sum(one.products for one in each)
         left = measured.fused - done
         if left < 0:
             continue
-        if functions:
-            if 0 <= left - functions[0] <= 2 * rows:
-                return done, blocks
-        elif left % computed in (0, rows, 2 * rows) and left // computed <= _FUSED:
-            return done, blocks
-    return None
+        for computed, fused in functions:
+            if 0 <= left - fused * computed <= 2 * rows:
+                return done, computed, blocks
+        for computed in whole:
+            if left % computed in (0, rows, 2 * rows) and 0 < left // computed <= _FUSED:
+                if _multiplied(measured, products, computed, rows):
+                    return done, computed, blocks
+                first = first or (done, computed, blocks)
+    return first
+
+
+def _multiplied(measured: Lanes, products: list[Product], computed: int, rows: int) -> bool:
+    """Whether multiplications are a whole number for each value, and for each result or row of a block."""
+    for times in range(3):
+        for results in {each.results for each in products}:
+            left = measured[MUL] - times * results
+            if left >= 0 and left % computed == 0:
+                return True
+    wide = max(measured.wide, 1)
+    return measured[MUL] % computed <= rows * _BLOCKS * wide and (measured[MUL] % computed) % rows == 0
 
 
 def _value_by_value(pair: Pair, gap: int, values: int) -> list[Found]:
@@ -148,14 +167,17 @@ def _rows(estimated: Lanes) -> int:
 
 def _computed(measured: Lanes, values: int, rows: int) -> int:
     """Values that vectors compute: rows rounded up to whole ones, or down, if that makes the account come out even."""
-    length, wide = values // rows, measured.wide
-    up, down = rows * (-(-length // wide) * wide), rows * (length // wide * wide)
     for operation in (FMA, MUL):
-        for lanes in (measured[operation], measured.widest.get(operation, 0)):
-            for computed in (up, values, down):
-                if lanes and computed and lanes % computed == 0 and lanes // computed <= _FUSED:
-                    return computed
+        for computed in _vectors(measured, values, rows):
+            if measured[operation] and measured[operation] % computed == 0 and measured[operation] // computed <= _FUSED:
+                return computed
     return values
+
+
+def _vectors(measured: Lanes, values: int, rows: int) -> list[int]:
+    """Values with rows rounded up to whole vectors, as they are, and rounded down."""
+    length, wide = values // rows, measured.wide
+    return [each for each in dict.fromkeys((rows * (-(-length // wide) * wide), values, rows * (length // wide * wide))) if each]
 
 
 def _round(count: int, by: int) -> int:

@@ -30,6 +30,12 @@ class Lanes:
         return self.own.get(operation, 0)
 
     @property
+    def together(self) -> Lanes:
+        """The same with double precision among its own: sums that are kept in it, for instance."""
+        both = {one: self[one] + self.foreign.get(one, 0) for one in (*self.own, *self.foreign)}
+        return Lanes(both, NONE, self.wide, self.by_width)
+
+    @property
     def widest(self) -> Mapping[Operation, int]:
         """The lanes of the widest instructions."""
         return self.by_width.get(self.wide, NONE)

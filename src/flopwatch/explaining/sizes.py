@@ -11,8 +11,6 @@ from flopwatch.record import Shapes
 
 COLUMNS, ROWS, INNER = "columns", "rows", "inner size"
 OUT, IN, CHANNELS, POSITIONS, WIDTH = "output channels", "input channels", "channels", "positions", "width"
-SUMMED = (INNER, IN)
-"""Sizes that are summed over, so that rounding them up makes no more results."""
 
 BLOCKS = (2, 4, 6, 8, 12, 14, 16, 24, 28, 32, 48, 64)
 """What sizes are rounded up to: lanes of vectors, and the tiles of kernels."""
@@ -22,7 +20,8 @@ BLOCKS = (2, 4, 6, 8, 12, 14, 16, 24, 28, 32, 48, 64)
 class Product:
     """One operator of products, all calls of it together: multiply-accumulates, those on padding, results, and sizes by name.
 
-    `packed` are the elements of its two matrices, which libraries copy and may scale.
+    `packed` are the elements of its two matrices, which libraries copy and may scale, `summed` the names of sizes that are summed
+    over: rounding these up makes no more results.
     """
 
     mac: int
@@ -32,6 +31,7 @@ class Product:
     sizes: Mapping[str, int]
     packed: tuple[int, int]
     kernel: int = 1
+    summed: tuple[str, ...] = (INNER, IN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ def products_of(shapes: Shapes) -> list[Product]:
         return []
     if _attention(shapes):
         return _of_attention(shapes)
+    if "convolution_backward" in shapes.op and len(shapes.inputs) >= 3:
+        return _of_gradients(shapes)
     return [_of_convolution(shapes) if _convolution(shapes) else _of_matrices(shapes)]
 
 
@@ -61,7 +63,7 @@ def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Round
             continue
         up = -(-size // block) * block
         over, under = over * up, under * size
-        if name not in SUMMED:
+        if name not in each.summed:
             more, less = more * up, less * size
     base = each.mac if padding else each.mac - each.padding
     if base * over % under or each.results * more % less:
@@ -122,6 +124,33 @@ def _of_convolution(shapes: Shapes) -> Product:
         (prod(weight) * shapes.calls, columns),
         kernel,
     )
+
+
+def _of_gradients(shapes: Shapes) -> list[Product]:
+    """The gradients of what went in and of the weights: each has as many products as the convolution itself."""
+    out, data, weight = shapes.inputs[:3]
+    of_data = [shape for shape in shapes.outputs if shape == data]
+    of_weight = [shape for shape in shapes.outputs if shape == weight]
+    wanted = len(of_data[:1]) + len(of_weight[:1])
+    if not wanted or len(weight) < 3 or shapes.mac % wanted or shapes.padding % wanted:
+        return [_of_matrices(shapes)]
+    groups, kernel = max(1, data[1] // weight[1]), prod(weight[2:])
+    outputs, positions = weight[0] // groups, prod(out[2:])
+    unfolded = shapes.calls * out[0] * positions * groups * weight[1] * kernel
+    given = shapes.calls * prod(out)
+    found = []
+    for gradient, inner, summed, packed in (
+        (of_data, outputs * kernel, OUT, (prod(weight) * shapes.calls, given)),
+        (of_weight, out[0] * positions, POSITIONS, (given, unfolded)),
+    ):
+        if gradient:
+            sizes = {OUT: outputs, IN: weight[1], POSITIONS: positions, WIDTH: out[-1]}
+            if weight[1] == 1 and groups > 1:
+                sizes = {CHANNELS: weight[0], POSITIONS: positions, WIDTH: out[-1]}
+            mac, padding = shapes.mac // wanted * shapes.calls, shapes.padding // wanted * shapes.calls
+            results = prod(gradient[0]) * shapes.calls
+            found.append(Product(mac, padding, results, inner, sizes, packed, kernel, (summed,)))
+    return found
 
 
 def _of_matrices(shapes: Shapes) -> Product:

@@ -22,6 +22,8 @@ SQRT, MINMAX = Operation.SQRT, Operation.MINMAX
 
 # Scalar operations of a call, to share out its work.
 _SHARING = 64
+# Bytes of a value, in single precision.
+_BYTES = 4
 # Sums are kept in so many accumulators, each in lanes, on so many levels, which are added up at the end ...
 _ACCUMULATORS = 16
 # ... and each level passes on what it has after so many additions.
@@ -87,30 +89,37 @@ class Extent:
 def explain_values(pair: Pair) -> list[Found]:
     """The causes at a place that does no products."""
     measured, estimated = pair.lanes
-    account = Account(pair, measured, estimated)
     extent = Extent.of(pair.shapes)
-    _sharing(account, extent)
+    overhead = _sharing(pair, extent)
+    account = Account(pair, measured if overhead or estimated.foreign else measured.together, estimated, found=overhead)
+    _addresses(account)
     _compared(account)
     _fused(account)
     _rounded_rows(account)
-    if estimated[SQRT]:
-        _norm(account, extent)
+    _norm(account, extent)
     _sums(account, extent)
     _scattered(account)
     _steps(account, extent)
     return account.found
 
 
-def _sharing(account: Account, extent: Extent) -> None:
-    """Scalar double precision in an operator of single precision, and scales that are worked out anew for each row of an image."""
-    measured, estimated = account.measured, account.estimated
-    foreign, flop = measured.foreign, account.total(measured.foreign)
+def _sharing(pair: Pair, extent: Extent) -> list[Found]:
+    """A little scalar double precision in an operator of single precision."""
+    measured, estimated = pair.lanes
+    foreign = measured.foreign
+    if not foreign or estimated.foreign or sum(foreign.values()) > _SHARING * max(1, extent.calls):
+        return []
+    fused = foreign.get(FMA, 0)
     shown = "scalar double precision, which nothing in the operator is made of"
-    if foreign and not estimated.foreign and sum(foreign.values()) <= _SHARING * max(1, extent.calls):
-        account.found.append(Found(causes.OVERHEAD, flop, shown))
-    elif foreign and measured.wide == 1 and account.total(measured.own) + flop + account.total(estimated.own) < extent.largest:
-        account.found.append(Found(causes.OVERHEAD, flop, "scalar, and less than one operation for each value: addresses"))
-        account.explain(causes.OVERHEAD, dict(account.left), "scalar, and less than one operation for each value: addresses")
+    return [Found(causes.OVERHEAD, sum(foreign.values()) + fused, shown)]
+
+
+def _addresses(account: Account) -> None:
+    """Scales and positions of a picture that is resized, which are worked out anew for each of its rows."""
+    measured, estimated = account.total(account.measured.own), account.total(account.estimated.own)
+    if account.measured.wide == 1 and 0 < measured and measured + estimated < account.pair.written // _BYTES:
+        shown = "scalar, and less than one operation for each value: positions, not values"
+        account.explain(causes.OVERHEAD, dict(account.left), shown)
 
 
 def _compared(account: Account) -> None:
@@ -167,8 +176,8 @@ def _row_lengths(shapes: Shapes) -> list[int]:
 
 def _norm(account: Account, extent: Extent) -> None:
     """Mean and variance in other steps: a whole number of operations for each value, and what adds up lanes for each row."""
-    rows, values = account.estimated[SQRT], extent.results
-    if not values or rows > values:
+    rows, values = _norm_rows(account), extent.results
+    if not values or not 0 < rows <= values:
         return
     steps = {operation: _whole(account.left.get(operation, 0), values) for operation in (ADD, MUL, FMA)}
     each = account.total(steps)
@@ -180,6 +189,17 @@ def _norm(account: Account, extent: Extent) -> None:
     rest = dict(account.left)
     if account.measured.wide > 1 and sum(abs(count) for count in rest.values()) <= _merging(account, rows, values):
         account.explain(causes.LANE_SUMS, rest, "mean and variance are kept for each lane and put together for each row")
+
+
+def _norm_rows(account: Account) -> int:
+    """Means of a norm: a square root for each in forward; in backward, as many as gradients of the weights."""
+    if account.estimated[SQRT]:
+        return account.estimated[SQRT]
+    return sum(
+        each.calls * prod(each.outputs[1])
+        for each in account.pair.shapes
+        if "norm" in each.op and "backward" in each.op and len(each.outputs) > 1
+    )
 
 
 def _whole(lanes: int, values: int) -> int:
