@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from flopwatch.attribution import Row
 from flopwatch.flops.tally import Tally
-from flopwatch.record import Record, ops_of, tally_of
+from flopwatch.record import Calls, Record, ops_of, tally_of
 from flopwatch.sheet import Column, Sheet, Value
 
 D = TypeVar("D", bound=str)
@@ -121,6 +121,9 @@ def summary(record: Record) -> Sheet:
 
 def remarks(record: Record) -> tuple[str, ...]:
     """Sentences that belong to the figures: shares, coverage, what is missing or hidden, time."""
+    if record.calls is not None:
+        convention = f"convention: {CONVENTIONS.get(record.convention, record.convention)}"
+        return (convention, coverage(record), *(f"note: {note}" for note in record.notes))
     lanes = "switched-on lanes only" if record.counted_lanes == "active" else "lanes of masked instructions in full"
     lines = [f"convention: {CONVENTIONS.get(record.convention, record.convention)}, {lanes}"]
     if record.weighed:
@@ -144,6 +147,8 @@ def coverage(record: Record) -> str:
     """How much of what ran is understood, in one line."""
     if record.events:
         return _coverage_of_events(record)
+    if record.calls is not None:
+        return _coverage_of_calls(record, record.calls)
     if not record.vector_instructions and not record.unknown:
         return "coverage: no vector instruction was executed"
     share = f"{record.coverage * 100:.2f}"
@@ -162,6 +167,17 @@ def _coverage_of_events(record: Record) -> str:
     line = f"coverage: {known} of {len(record.events)} events classified; what no event counts is not seen"
     kinds = ", ".join(f"{each.name} ({each.count:,} times)" for each in record.unknown[:5])
     return f"{line}; unknown: {kinds or 'none'}"
+
+
+def _coverage_of_calls(record: Record, calls: Calls) -> str:
+    every = calls.counted + calls.free + calls.unknown
+    line = f"coverage: {every:,} operator calls: {calls.counted:,} counted, {calls.free:,} free"
+    if not calls.unknown:
+        return f"{line}, unknown: none"
+    share = _percent(calls.unknown_bytes / calls.bytes) if calls.bytes else "no share"
+    kinds = ", ".join(f"{each.name} ({each.count:,} times, in {', '.join(each.layers)})" for each in record.unknown[:5])
+    more = ", …" if len(record.unknown) > 5 else ""
+    return f"{line}, {calls.unknown:,} UNKNOWN, which are not in the figures and handle {share} of the bytes: {kinds}{more}"
 
 
 def shortened(names: Sequence[str], axis: str) -> list[str]:

@@ -84,7 +84,7 @@ def test_backward_of_a_linear_layer_is_in_its_row():
     rows, inputs, outputs = 64, 96, 128
     model = nn.Sequential(nn.Linear(inputs, outputs, bias=False), nn.Linear(outputs, inputs, bias=False))
     measured = measure_subject(subject(model, torch.randn(rows, inputs)), Counting(), train=True)
-    stages = {row["name"]: row["stages"] for row in model_views.document(measured)["rows"]}
+    stages = {row["name"]: row["measured_stages"] for row in model_views.document(measured)["rows"]}
     assert is_product(stages["0"]["forward"], rows, inputs, outputs)
     assert is_product(stages["1"]["forward"], rows, outputs, inputs)
     # The first layer needs no gradient of its input.

@@ -1,4 +1,4 @@
-"""`flopwatch model`: count what one step of a model executes, layer by layer."""
+"""`flopwatch model`: how much a model needs and how much it executes, layer by layer."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import TextIO
 import click
 import msgspec
 
-from flopwatch import counters, model_views, models, reports
+from flopwatch import counters, estimating, model_views, models, reports
 from flopwatch.cli.output import check_output, check_strict, deliver, progress
-from flopwatch.errors import CannotMeasureError
+from flopwatch.errors import UsageError
 from flopwatch.flops.convention import CONVENTIONS
-from flopwatch.subjects.model import Request
+from flopwatch.subjects.model import Phase, Request
 from flopwatch.subjects.model.inputs import DTYPES
 
 
-@click.command("model", short_help="Count what a model executes, layer by layer.")
-@click.option("--measure", is_flag=True, help="Run the model and count what it executes.")
+@click.command("model", short_help="What a model needs and executes, layer by layer.")
+@click.option("--measure", is_flag=True, help="Run the model as well, and count what it executes.")
+@click.option("--explain", is_flag=True, help="Name the causes of the gap between estimate and measurement.")
 @click.option(
     "--counter",
     type=click.Choice(("auto", *counters.NAMES)),
     default="instrumented",
     show_default=True,
-    help="How operations are seen; hardware costs the model nothing.",
+    help="With --measure: how operations are seen; hardware costs the model nothing.",
 )
-@click.option("--train", is_flag=True, help="Count a training step: forward, loss, backward, SGD.")
+@click.option("--train", is_flag=True, help="A training step: forward, loss, backward, SGD.")
 @click.option("--by", type=click.Choice(model_views.AXES), default="layer", show_default=True, help="What a row is.")
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Inputs in one batch.")
 @click.option(
@@ -35,11 +36,29 @@ from flopwatch.subjects.model.inputs import DTYPES
     help="Shape of the input, such as 1x3x224x224 or, for token numbers, 1x128:int64; once for each argument.",
 )
 @click.option(
-    "--dtype", type=click.Choice(tuple(DTYPES)), default="fp32", show_default=True, help="Of model and input."
+    "--dtype", type=click.Choice(tuple(DTYPES)), help="Of model and input (default: what a config.json says, or fp32)."
+)
+@click.option(
+    "--sequence",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens of a language model given by its config.json.",
+)
+@click.option("--decode", is_flag=True, help="One more token for each sequence, with --sequence tokens in the cache.")
+@click.option(
+    "--dim", "dims", multiple=True, metavar="NAME=N", help="A size that an ONNX file leaves open, by its name."
 )
 @click.option(
     "--image", metavar="FILE", help="Feed a photograph; skimage:coffee is one that scikit-image brings along."
 )
+@click.option(
+    "--columns",
+    type=click.Choice(model_views.COLUMNS),
+    default="work",
+    show_default=True,
+    help="Columns of the text table: MAC and FLOP, FLOP by operation, or bytes and intensity.",
+)
+@click.option("--tree", is_flag=True, help="Show layers as a tree; each has the work of those below it, too.")
 @click.option("--depth", type=click.IntRange(min=0), metavar="N", help="Sum layers below N names into the one above.")
 @click.option("--sort", type=click.Choice(model_views.SORTS), help="Order of the rows (layers: the model's own).")
 @click.option(
@@ -51,57 +70,105 @@ from flopwatch.subjects.model.inputs import DTYPES
 )
 @click.option("--lanes", type=click.Choice(("full", "active")), help="Lanes of masked instructions to count.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole record as JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all columns as CSV.")
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Write the result to FILE; a name that ends in .json saves the record."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write the result to FILE; .json saves the record, .csv and .md choose these formats.",
 )
-@click.option("--strict", is_flag=True, help="Exit with code 3 if an instruction is unknown or the record is partial.")
+@click.option("--strict", is_flag=True, help="Exit with code 3 if anything is unknown or partial.")
 @click.argument("name")
 def command(
     measure: bool,
+    explain: bool,
     counter: str,
     train: bool,
     by: str,
     batch: int | None,
     shapes: tuple[str, ...],
-    dtype: str,
+    dtype: str | None,
+    sequence: int | None,
+    decode: bool,
+    dims: tuple[str, ...],
     image: str | None,
+    columns: str,
+    tree: bool,
     depth: int | None,
     sort: str | None,
     convention: str,
     lanes: str | None,
     as_json: bool,
+    as_csv: bool,
+    markdown: bool,
     output: str | None,
     strict: bool,
     name: str,
 ) -> int:
-    """Count the floating-point operations of the model NAME, by layer, operator or function.
+    """Tell what one inference of the model NAME needs: MAC, FLOP, parameters and bytes by layer, operator or function.
 
     NAME is a model of torchvision or timm, chainer:NAME for one of Chainer's (googlenet, resnet50, resnet101, resnet152,
     vgg16), or FILE.py:FACTORY for a function of your own that returns a model, or a tuple of the model and the arguments of
-    one call. Weights are random: they do not change what is computed. One step runs uncounted first, then one is counted.
+    one call. Estimates come from formulas: operators are followed without computing anything. With --measure the model
+    runs as well, with random weights, which do not change what is computed: once uncounted, then counted.
 
     \b
     Examples:
-      flopwatch model resnet18 --measure
-      flopwatch model vit_b_16 --measure --train --by op --batch 4
-      flopwatch model mine.py:net --measure --input 1x128:int64 --depth 2
+      flopwatch model resnet18
+      flopwatch model vit_b_16 --measure --explain
+      flopwatch model mine.py:net --train --by op --input 1x128:int64
     """
-    check_output(output, as_json, None, False)
-    request = Request(name, shapes, batch, dtype, image)
-    if not measure:
-        raise CannotMeasureError("Estimates cannot be shown yet.")
-    measured = models.measure_model(
-        request, train=train, convention=convention, lanes=lanes, counter=counter, progress=progress
-    )
+    form = _form(as_json, as_csv, markdown, output)
+    if tree and (by != "layer" or sort is not None):
+        raise UsageError("A tree shows layers, in the model's own order.", todo="Leave --by and --sort out.")
+    phase: Phase | None = "decode" if decode else "prefill" if sequence is not None else None
+    request = Request(name, shapes, batch, dtype, image, sequence=sequence, phase=phase, dims=_dims(dims))
+    if measure or explain:
+        record = models.measure_model(
+            request,
+            train=train,
+            convention=convention,
+            lanes=lanes,
+            counter=counter,
+            estimated=True,
+            progress=progress,
+        )
+    else:
+        record = estimating.estimate_model(request, train=train, convention=convention, progress=progress)
 
     def write(out: TextIO, to_file: bool) -> None:
-        if as_json or (to_file and (output or "").endswith(".json")):
-            encoded = msgspec.json.encode(model_views.document(measured, by, depth=depth))
+        kind = form[1] if to_file else form[0]
+        if kind == "json":
+            encoded = msgspec.json.encode(model_views.document(record, by, depth=depth))
             out.write(msgspec.json.format(encoded, indent=1).decode() + "\n")
+        elif kind == "csv":
+            reports.find("csv").render(model_views.full_sheet(record, by, depth=depth, sort=sort), out)
         else:
-            reports.find("table").render(model_views.sheet(measured, by, depth=depth, sort=sort), out)
+            shown = model_views.sheet(record, by, depth=depth, sort=sort, columns=columns, tree=tree)
+            reports.find(kind).render(shown, out)
 
     deliver(write, output)
     if strict:
-        check_strict(measured)
+        check_strict(record)
     return 0
+
+
+def _dims(texts: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for text in texts:
+        name, _, size = text.rpartition("=")
+        if not name or not size.isdecimal():
+            raise UsageError(f"{text!r} is not the size of a dimension.", todo="Write --dim NAME=N, as --dim batch=8.")
+        found[name] = int(size)
+    return found
+
+
+def _form(as_json: bool, as_csv: bool, markdown: bool, output: str | None) -> tuple[str, str]:
+    """The formats for stdout and for a file, whose name may choose another."""
+    if as_json + as_csv + markdown > 1:
+        raise UsageError("Of --json, --csv and --markdown only one can be asked for.")
+    check_output(output)
+    asked = "json" if as_json else "csv" if as_csv else "markdown" if markdown else ""
+    by_suffix = {"json": "json", "csv": "csv", "md": "markdown"}.get((output or "").rpartition(".")[2], "table")
+    return asked or "table", asked or by_suffix

@@ -161,10 +161,11 @@ def _print(write: Callable[[TextIO, bool], None]) -> None:
 
 
 def check_strict(record: Record) -> None:
-    """Raise IncompleteError if the record is partial or has unknown instructions."""
-    if record.complete and not record.unknown:
+    """Raise IncompleteError if the record, or the estimate in it, is partial or has unknown instructions or operators."""
+    sides = [record, *([record.estimate] if record.estimate is not None else [])]
+    if all(side.complete and not side.unknown for side in sides):
         return
-    reasons = [*record.partial, *([views.coverage(record)] if record.unknown else [])]
+    reasons = [*record.partial, *(views.coverage(side) for side in sides if side.unknown)]
     raise IncompleteError("The record is not complete, and --strict was asked for.", seen="; ".join(reasons) + ".")
 
 

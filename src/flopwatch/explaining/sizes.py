@@ -12,8 +12,8 @@ from flopwatch.record import Shapes
 COLUMNS, ROWS, INNER = "columns", "rows", "inner size"
 OUT, IN, CHANNELS, POSITIONS, WIDTH = "output channels", "input channels", "channels", "positions", "width"
 
-BLOCKS = (2, 4, 6, 8, 12, 14, 16, 24, 28, 32, 48, 64)
-"""What sizes are rounded up to: lanes of vectors, and the tiles of kernels."""
+BLOCKS = (4, 8, 16, 32, 64, 2, 6, 12, 14, 24, 28, 48)
+"""What sizes are rounded up to, the likeliest first: lanes of vectors, then tiles of kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Round
 
 
 def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
-    """Nothing rounded, then one size, then two; small blocks before large ones, the simplest first."""
+    """Nothing rounded, then one size, then two; the likeliest blocks first."""
     yield {}
     for count in (1, 2):
         found = [
@@ -81,7 +81,7 @@ def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
             if not {POSITIONS, WIDTH} <= set(chosen)
             for blocks in product(BLOCKS, repeat=count)
         ]
-        yield from sorted(found, key=lambda each: sum(each.values()))
+        yield from sorted(found, key=lambda each: sum(BLOCKS.index(block) for block in each.values()))
 
 
 def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[str, int], list[Rounded]]]:

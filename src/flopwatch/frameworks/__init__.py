@@ -18,4 +18,5 @@ ROOT = "(model)"
 """The layer of the model's own work, done by none of its parts."""
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
+FUNCTIONS = (FORWARD, BACKWARD, OPTIMIZER)
 """The values of the function axis."""

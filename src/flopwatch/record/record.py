@@ -126,4 +126,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 todo="Leave --convention and --lanes out, or count with --counter instrumented.",
             )
         kept = self.lanes if convention is None else None
-        return msgspec.structs.replace(self, convention=convention or self.convention, lanes=lanes or kept)
+        estimate = None if self.estimate is None else self.estimate.under(convention=convention, lanes=lanes)
+        return msgspec.structs.replace(
+            self, convention=convention or self.convention, lanes=lanes or kept, estimate=estimate
+        )

@@ -23,6 +23,8 @@ def document(record: Record, by: str | None = None) -> dict[str, Any]:
     for absent in ("layers", "calls", "memory", "estimate"):
         if not stored[absent]:
             del stored[absent]
+    if record.estimate is not None:
+        stored["estimate"] = document(record.estimate)
     derived: dict[str, Any] = {
         "lanes": record.counted_lanes,
         "flop": {str(dtype): count for dtype, count in record.flop().items()},

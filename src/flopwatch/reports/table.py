@@ -12,6 +12,8 @@ from rich.text import Text
 from flopwatch.sheet import Kind, Sheet, Value
 
 WIDTH = 80
+NAME = 14  # what a name needs at least, which can be folded
+PADDING = 2
 
 
 def render(sheet: Sheet, out: TextIO) -> None:
@@ -20,7 +22,9 @@ def render(sheet: Sheet, out: TextIO) -> None:
         _print(sheet, Console(file=out, highlight=False, markup=False, emoji=False))
         return
     text = io.StringIO()
-    _print(sheet, Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False, color_system=None))
+    console = Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False, color_system=None)
+    console.width = max(WIDTH, _narrowest(sheet))
+    _print(sheet, console)
     out.writelines(line.rstrip() + "\n" for line in text.getvalue().splitlines())
 
 
@@ -33,8 +37,18 @@ def _print(sheet: Sheet, console: Console) -> None:
         console.print(Text(note))
 
 
+def _narrowest(sheet: Sheet) -> int:
+    """Columns that the table cannot do without: a number that lost a digit would be another number."""
+    width = 0
+    for index, column in enumerate(sheet.columns):
+        texts = [column.heading, *(shown(row[index], column.kind) for row in sheet.rows)]
+        longest = max(map(len, texts))
+        width += min(longest, NAME) if column.kind == "text" else longest
+    return width + PADDING * (len(sheet.columns) - 1)
+
+
 def _table(sheet: Sheet) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = Table(box=None, padding=(0, PADDING, 0, 0), pad_edge=False, header_style="dim")
     for column in sheet.columns:
         text = column.kind == "text"
         table.add_column(

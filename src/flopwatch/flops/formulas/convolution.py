@@ -101,14 +101,15 @@ def sizes_of(
     padding: Sequence[int] | str = (0,),
     dilation: Sequence[int] = (1,),
     transposed: bool = False,
+    dims: int | None = None,
 ) -> Sizes:
     """The sizes of a convolution from shapes (batch, channels, …), (channels, channels, kernel …) and (batch, channels, …).
 
     The batch may be missing from both of the first and last. A list of one number stands for all dimensions; padding may be
-    "same" or "valid".
+    "same" or "valid". `dims`, where the weights may have more than two dimensions before those of the kernel (groups apart).
     """
-    kernel = weight[2:]
-    dims = len(kernel)
+    dims = len(weight) - 2 if dims is None else dims
+    kernel = weight[len(weight) - dims :]
     small, large = (inputs, outputs) if transposed else (outputs, inputs)
     strides = _each(stride, dims)
     dilations = _each(dilation, dims)

@@ -37,13 +37,21 @@ _TORCHVISION = {
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A model that was built: its arguments if it brings them, else the shapes of an input; `listed` if it takes a list of images."""
+    """A model that was built: its arguments if it brings them, else the shapes of an input; `listed` if it takes a list of images.
+
+    `source` says in words what the arguments are, where they were made as asked for; `tokens` are those that one call handles;
+    `dtype` is what the model was built in, empty if it is yet to be cast.
+    """
 
     model: Any
     arguments: tuple[Any, ...] | None = None
     shapes: tuple[Shape, ...] = ()
     listed: bool = False
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+    dtype: str = ""
+    notes: tuple[str, ...] = ()
+    tokens: int = 0
 
 
 @contextmanager

@@ -6,17 +6,26 @@ from importlib import import_module
 
 # Each file registers its own operators when it is imported.
 NAMES: tuple[str, ...] = (
+    "accumulation",
     "attention",
     "contraction",
     "convolution",
+    "foreach",
+    "fourier",
     "free",
+    "fused",
+    "lengths",
+    "linalg",
     "losses",
     "norms",
     "pointwise",
     "pooling",
     "products",
+    "quantised",
     "reductions",
+    "resampling",
     "sparse",
+    "vision",
 )
 
 for _name in NAMES:

@@ -29,7 +29,9 @@ from flopwatch.subjects.model.randomness import RandomStates
 Emit = Callable[[Op], None]
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
+    """What was met on the way."""
+
     ops: list[Op]
     parts: tuple[Part, ...]
     notes: tuple[str, ...]
@@ -57,16 +59,16 @@ def trace(subject: ModelSubject, emit: Emit, *, train: bool) -> Traced:
     )
 
 
-def _found(subject: ModelSubject, train: bool) -> tuple[_Found, str]:
+def _found(subject: ModelSubject, train: bool) -> tuple[Found, str]:
     try:
-        return _on_meta(subject, train), "on meta tensors: nothing was computed"
+        return on_meta(subject, train), "on meta tensors: nothing was computed"
     except FlopwatchError:
         raise
     except Exception as error:
         first = error
     if not _asks_for_data(first):
         try:
-            return _on_fake(subject, train), "on fake tensors: nothing was computed"
+            return on_fake(subject, train), "on fake tensors: nothing was computed"
         except FlopwatchError:
             raise
         except Exception as error:
@@ -75,20 +77,22 @@ def _found(subject: ModelSubject, train: bool) -> tuple[_Found, str]:
     if any(tensor.is_meta for tensor in subject.model.parameters()) and subject.rebuild is None:
         raise _as_seen(first, subject) from first
     try:
-        return _for_real(subject.real(), train), f"by a real run, since {_reason(first)}"
+        return for_real(subject.real(), train), f"by a real run, since {_reason(first)}"
     except FlopwatchError:
         raise
     except Exception as error:
         raise _as_seen(error, subject) from error
 
 
-def _on_meta(subject: ModelSubject, train: bool) -> _Found:
+def on_meta(subject: ModelSubject, train: bool) -> Found:
+    """Follow it on the meta device; raises what the program raises there."""
     twins = Twins(meta_of)
     with attention_as_on_cpu():
         return _with_twins(subject, train, twins, FollowingMeta, nullcontext(), keep=True)
 
 
-def _on_fake(subject: ModelSubject, train: bool) -> _Found:
+def on_fake(subject: ModelSubject, train: bool) -> Found:
+    """Follow it on tensors that pretend to be on a CPU, or where its tensors are; raises what the program raises with them."""
     fake = FakeTensorMode(allow_non_fake_inputs=True)
 
     def twin(tensor: torch.Tensor) -> torch.Tensor:
@@ -107,7 +111,7 @@ def _with_twins(
     around: AbstractContextManager[Any],
     *,
     keep: bool,
-) -> _Found:
+) -> Found:
     model: nn.Module = subject.model
     with _flags(model), replaced(model, twins):
         set_training(model, train)
@@ -115,7 +119,8 @@ def _with_twins(
         return _run(model, arguments, kwargs, train, following, Activations(twins.all), around)
 
 
-def _for_real(subject: ModelSubject, train: bool) -> _Found:
+def for_real(subject: ModelSubject, train: bool) -> Found:
+    """Follow it while it computes."""
     model: nn.Module = subject.model
     with untouched(model, training=train):
         set_training(model, train)
@@ -132,7 +137,7 @@ def _run(
     following: type[Following],
     activations: Activations,
     around: AbstractContextManager[Any],
-) -> _Found:
+) -> Found:
     ops: list[Op] = []
     hooks = TorchHooks(model, Scopes(_nothing), eager=True)
     step = step_through(model, arguments, kwargs, train=train)
@@ -143,7 +148,7 @@ def _run(
         stack.enter_context(following(ops.append, hooks.scopes, activations))
         step()
     parts = hooks.parts[1:] if isinstance(model, Called) else hooks.parts
-    return _Found(ops, parts, hooks.notes, activations)
+    return Found(ops, parts, hooks.notes, activations)
 
 
 @contextmanager

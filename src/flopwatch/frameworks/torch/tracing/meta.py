@@ -44,7 +44,9 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
         real, hollow = self._look(args, kwargs)
         if not hollow:
             return func(*args, **kwargs)
-        if plan.data:
+        if plan.indexes:
+            args = (args[0], [number for each in args[1] for number in self._numbered(each)], *args[2:])
+        elif plan.data:
             raise NeedsDataError(f"the result of {plan.name} depends on data")
         written = args[0] if real and plan.writes and args else None
         if real or plan.placed:
@@ -70,10 +72,19 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
                         real = True
                         elements.append(each)
         if real and not hollow:
-            hollow = _broadcast(elements) > SMALL or (
-                bool(self._stale) and any(id(each.untyped_storage()) in self._stale for each in elements)
-            )
+            hollow = _broadcast(elements) > SMALL or any(map(self._is_stale, elements))
         return real, hollow
+
+    def _is_stale(self, tensor: torch.Tensor) -> bool:
+        return bool(self._stale) and id(tensor.untyped_storage()) in self._stale
+
+    def _numbered(self, index: torch.Tensor | None) -> Sequence[torch.Tensor | None]:
+        """A mask as what it selects: as many numbers as are true, which only a real one tells; other indices as they are."""
+        if index is None or index.dtype not in (torch.bool, torch.uint8):
+            return (index,)
+        if index.is_meta or self._is_stale(index):
+            raise NeedsDataError("a mask of unknown content selects elements")
+        return index.nonzero().unbind(1)
 
 
 def _broadcast(tensors: Sequence[torch.Tensor]) -> int:

@@ -45,7 +45,7 @@ class Plan:
 
     `question`: it is none; `composite`: it is made of others and has no formula of its own, so that its parts are looked at;
     `bare`: it makes a tensor of nothing, and `constant`: always the same; `placed`: it may be told a device; `writes`: it changes
-    its first argument; `views`: its result is no new tensor; `data`: the result's shape, or a number, depends on content.
+    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the result's shape, or a number, depends on content.
     """
 
     __slots__ = (
@@ -54,6 +54,7 @@ class Plan:
         "constant",
         "data",
         "defaults",
+        "indexes",
         "name",
         "names",
         "placed",
@@ -73,6 +74,7 @@ class Plan:
         self.composite = _is_composite(func) and lookup(self.name) is None
         self.bare = not any("Tensor" in str(argument.type) for argument in schema.arguments)
         self.constant = self.name in _CONSTANTS
+        self.indexes = self.name in ("aten::index", "aten::_unsafe_index")
         self.placed = any("Device" in str(argument.type) for argument in schema.arguments)
         self.writes = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments[:1])
         self.views = any(each.alias_info is not None for each in schema.returns)

@@ -1,0 +1,145 @@
+"""Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from flopwatch.events import Array, Op
+from flopwatch.flops.formulas import Work, formula, work
+from flopwatch.flops.formulas.fourier import real_transforms, transforms
+from flopwatch.flops.formulas.work import Numbers, numbers_of, total
+
+
+@formula("aten::_fft_c2c", "prims::fft_c2c")
+def c2c(op: Op) -> Work:
+    """Complex to complex along `dim`; `normalization` 0 is none, 1 by the root of the length, 2 by the length."""
+    given: Array = op.arguments["self"]
+    numbers = numbers_of(given)
+    return _along(numbers, given.shape, op.arguments["dim"]) + _scaled(op, numbers, given.size)
+
+
+@formula("aten::_fft_r2c", "prims::fft_r2c")
+def r2c(op: Op) -> Work:
+    """Real to complex: the last of `dim` gives half a spectrum, the others are complex; a full one (not `onesided`) is mirrored."""
+    given: Array = op.arguments["self"]
+    return _real(op, numbers_of(given), given.shape, op.arguments["dim"])
+
+
+@formula("aten::_fft_c2r", "prims::fft_c2r")
+def c2r(op: Op) -> Work:
+    """Complex half spectrum to real: as real to complex, the other way round."""
+    made = op.outputs[0]
+    assert made is not None
+    return _real(op, numbers_of(made), made.shape, op.arguments["dim"])
+
+
+@formula("aten::fft_fft", "aten::fft_ifft", "aten::fft_rfft", "aten::fft_irfft", "aten::fft_hfft", "aten::fft_ihfft")
+def one(op: Op) -> Work:
+    """Along one dimension, `dim`."""
+    return _whole(op, [op.arguments.get("dim", -1)])
+
+
+@formula(
+    "aten::fft_fft2", "aten::fft_ifft2", "aten::fft_rfft2", "aten::fft_irfft2", "aten::fft_hfft2", "aten::fft_ihfft2"
+)
+def two(op: Op) -> Work:
+    """Along two dimensions, by default the last."""
+    return _whole(op, op.arguments.get("dim") or [-2, -1])
+
+
+@formula(
+    "aten::fft_fftn", "aten::fft_ifftn", "aten::fft_rfftn", "aten::fft_irfftn", "aten::fft_hfftn", "aten::fft_ihfftn"
+)
+def many(op: Op) -> Work:
+    """Along as many as `dim` or `s` names, or all."""
+    given: Array = op.arguments["self"]
+    dims = op.arguments.get("dim")
+    if dims is None:
+        dims = range(-len(op.arguments.get("s") or given.shape), 0)
+    return _whole(op, dims)
+
+
+@formula("aten::stft")
+def stft(op: Op) -> Work:
+    """Frames times a window, where there is one, and their transforms along `n_fft` numbers."""
+    given = op.arguments
+    signal: Array = given["self"]
+    length, onesided = given["n_fft"], given.get("onesided")
+    made = op.outputs[0]
+    assert made is not None
+    shape = made.shape[:-1] if not made.dtype.startswith("complex") else made.shape
+    frames = shape[-1] * (prod(shape[:-2]))
+    numbers = numbers_of(signal)
+    window: Array | None = given.get("window")
+    is_complex = numbers.complex or (window is not None and numbers_of(window).complex)
+    if onesided is None:
+        onesided = not is_complex
+    of = Numbers(numbers.dtype, is_complex)
+    parts = [transforms(of, length, frames) if is_complex else real_transforms(of, length, frames)]
+    if window is not None or given.get("win_length") not in (None, length):
+        parts.append(work(of, mul=frames * length))
+    if given.get("normalized"):
+        parts.append(work(Numbers(numbers.dtype), mul=2 * frames * (length // 2 + 1 if onesided else length)))
+    return total(parts)
+
+
+def _along(numbers: Numbers, shape: tuple[int, ...], dims: Iterable[int]) -> Work:
+    size = prod(shape)
+    if not size:
+        return Work()
+    return total(transforms(numbers, shape[dim], size // shape[dim]) for dim in dims)
+
+
+def _real(op: Op, numbers: Numbers, shape: tuple[int, ...], dims: Iterable[int]) -> Work:
+    """`shape` is that of the real side."""
+    *others, last = [dim % len(shape) for dim in dims]
+    length = shape[last]
+    if not prod(shape):
+        return Work()
+    half = (*shape[:last], length // 2 + 1, *shape[last + 1 :])
+    spectrum = prod(half)
+    return total(
+        (
+            real_transforms(numbers, length, prod(shape) // length),
+            _along(Numbers(numbers.dtype, True), half, others),
+            _scaled(op, numbers, spectrum if op.name.endswith("r2c") else prod(shape)),
+        )
+    )
+
+
+def _scaled(op: Op, numbers: Numbers, elements: int) -> Work:
+    if not op.arguments.get("normalization"):
+        return Work()
+    is_complex = numbers.complex or op.name.endswith("r2c")
+    return work(Numbers(numbers.dtype), mul=(2 if is_complex else 1) * elements)
+
+
+def _whole(op: Op, dims: Iterable[int]) -> Work:
+    """One of the public functions, as the transform that it comes down to; their `norm` names the direction that is scaled."""
+    given: Array = op.arguments["self"]
+    made = op.outputs[0]
+    assert made is not None
+    kind = op.name.removeprefix("aten::fft_").rstrip("2n")
+    forward = not kind.startswith("i")
+    norm = op.arguments.get("norm") or "backward"
+    scaled = norm == "ortho" or (norm == "forward") == forward
+    arguments: dict[str, Any] = {"dim": list(dims), "normalization": int(scaled)}
+    if kind in ("irfft", "hfft"):
+        return c2r(Op("aten::_fft_c2r", arguments | {"self": given}, op.outputs))
+    # Lengths that were asked for cut or pad the input first.
+    numbers = numbers_of(given) if numbers_of(given).dtype.floating else numbers_of(made)
+    shape = list(given.shape)
+    asked = op.arguments.get("n", op.arguments.get("s"))
+    for dim, length in zip(arguments["dim"], [asked] if isinstance(asked, int) else asked or (), strict=False):
+        if length != -1:
+            shape[dim] = length
+    if kind in ("rfft", "ihfft") or not _is_complex(given):
+        real = Array(tuple(shape), given.dtype if numbers_of(given).dtype.floating else made.dtype)
+        return _real(Op("aten::_fft_r2c", arguments), Numbers(numbers.dtype), real.shape, arguments["dim"])
+    return c2c(Op("aten::_fft_c2c", arguments | {"self": Array(tuple(shape), given.dtype)}, op.outputs))
+
+
+def _is_complex(array: Array) -> bool:
+    return numbers_of(array).complex
