@@ -22,17 +22,18 @@ def explain_sheet(explanation: Explanation, by: str = "cause", *, name: str = ""
     gap = explanation.gap
     title = f"{explanation.measured:,} FLOP measured, {explanation.estimated:,} estimated: a gap of {gap:+,}"
     title = f"{name}: {title}" if name else title
+    sizes = (Column("gap", "count", "FLOP"), Column("of the gap", "share"))
+    rows: list[tuple[Value, ...]]
     if by == "cause":
-        columns = (Column("cause"), Column("gap", "count", "FLOP"), Column("of the gap", "share"), Column("where"), Column("shown by"))
+        columns = [Column("cause"), *sizes, Column("where"), Column("shown by")]
         rows = [_cause_row(explanation, row) for row in explanation.rows]
-        left = [part for part in explanation.parts if part.unexplained]
-        if left:
-            where = _where([part.place for part in left])
-            rows.append((UNEXPLAINED, explanation.unexplained, _share(explanation.unexplained, gap), where, ""))
+        if left := [part.place for part in explanation.parts if part.unexplained]:
+            unexplained = explanation.unexplained
+            rows.append((UNEXPLAINED, unexplained, _share(unexplained, gap), _where(left), "nothing"))
     else:
-        columns = (Column(by), Column("gap", "count", "FLOP"), Column("of the gap", "share"), Column("causes", "text", "FLOP"))
+        columns = [Column(by), *sizes, Column("causes", "text", "FLOP")]
         rows = [_axis_row(explanation, label, parts) for label, parts in _grouped(explanation, by)]
-    return Sheet(title, columns, tuple(rows), _notes(explanation))
+    return Sheet(title, tuple(columns), tuple(rows), _notes(explanation))
 
 
 def document(explanation: Explanation) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Say why a measurement and an estimate of the same model differ: causes with their sizes, which add up to the gap.
 
-A cause is named only where shapes predict it or executed instructions show it. What is left over has no name: it is reported as unexplained.
+A cause is named only where shapes predict it or executed instructions show it. What is left over has no name: it is reported
+as unexplained.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flopwatch.errors import UsageError
 from flopwatch.explaining import causes
 from flopwatch.explaining.causes import Explanation, Found, Part
 from flopwatch.explaining.functions import explain_attention, explain_functions
@@ -21,8 +22,15 @@ def explain(measured: Record, estimate: Record) -> Explanation:
     """Why a measurement and an estimate of the same model differ, in FLOP under the measured record's convention.
 
     Each cause is predicted from shapes or shown by the kinds of instructions that ran, or is not named: see `causes.CAUSES`, and
-    `Explanation.share` for how much of the gap that accounts for.
+    `Explanation.share` for how much of the gap that accounts for. Raises UsageError for a record whose counter did not tell
+    operations apart.
     """
+    if measured.weighed:
+        raise UsageError(
+            "What hardware counted cannot be explained.",
+            seen="It tells how much arithmetic there was, but not which.",
+            todo="Count with --counter instrumented.",
+        )
     unknown = {each.name for each in estimate.unknown}
     return Explanation(tuple(_part(pair, unknown) for pair in pairs(measured, estimate)))
 

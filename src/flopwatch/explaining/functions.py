@@ -43,7 +43,9 @@ def explain_functions(pair: Pair) -> list[Found]:
         return _on_average(pair, gap, values)
     found = [_named(pair, each * values, f"{each + 1} FLOP for each function value")]
     if computed > values:
-        shown = f"rows of {values // rows} values are rounded up to whole vectors of {measured.wide} lanes, to the digit"
+        shown = (
+            f"rows of {values // rows} values are rounded up to whole vectors of {measured.wide} lanes, to the digit"
+        )
         found.append(Found(causes.PADDED_LANES, worth * (computed - values), shown))
     rest = gap - sum(one.flop for one in found)
     if abs(rest) <= rows * _MERGES * max(measured.wide, 4):
@@ -66,7 +68,9 @@ def explain_attention(pair: Pair) -> list[Found]:
     found = []
     if done != pair.mac:
         names = ", ".join(f"{name} to a multiple of {block}" for name, block in blocks.items())
-        shown = f"products are those of sizes rounded up, {names}; what is left is a whole number for each function value"
+        shown = (
+            f"products are those of sizes rounded up, {names}; what is left is a whole number for each function value"
+        )
         found.append(Found(causes.PADDED_LANES, 2 * (done - pair.mac), shown))
     # Now without the products: a softmax, and additions that belong to either.
     counts = {one: count for one, count in measured.own.items() if one is not ADD}
@@ -80,7 +84,9 @@ def explain_attention(pair: Pair) -> list[Found]:
         return []
     found.append(_named(pair, function, f"{function / values + 1:.4g} FLOP for each function value"))
     if computed > values:
-        shown = f"rows of {values // rows} values are rounded up to whole vectors of {measured.wide} lanes, to the digit"
+        shown = (
+            f"rows of {values // rows} values are rounded up to whole vectors of {measured.wide} lanes, to the digit"
+        )
         found.append(Found(causes.PADDED_LANES, worth * (computed - values), shown))
     results = sum(each.results for each in products)
     sums = added - reduction * computed
@@ -169,7 +175,11 @@ def _computed(measured: Lanes, values: int, rows: int) -> int:
     """Values that vectors compute: rows rounded up to whole ones, or down, if that makes the account come out even."""
     for operation in (FMA, MUL):
         for computed in _vectors(measured, values, rows):
-            if measured[operation] and measured[operation] % computed == 0 and measured[operation] // computed <= _FUSED:
+            if (
+                measured[operation]
+                and measured[operation] % computed == 0
+                and measured[operation] // computed <= _FUSED
+            ):
                 return computed
     return values
 
@@ -177,7 +187,11 @@ def _computed(measured: Lanes, values: int, rows: int) -> int:
 def _vectors(measured: Lanes, values: int, rows: int) -> list[int]:
     """Values with rows rounded up to whole vectors, as they are, and rounded down."""
     length, wide = values // rows, measured.wide
-    return [each for each in dict.fromkeys((rows * (-(-length // wide) * wide), values, rows * (length // wide * wide))) if each]
+    return [
+        each
+        for each in dict.fromkeys((rows * (-(-length // wide) * wide), values, rows * (length // wide * wide)))
+        if each
+    ]
 
 
 def _round(count: int, by: int) -> int:

@@ -55,7 +55,11 @@ def explain_products(pair: Pair) -> list[Found]:
         match = match_products(products, measured.products - alpha, measured.sums - alpha)
         if match is not None:
             found = [*causes_of(match, products, bias - alpha), *_beside(measured, estimated)]
-            return [*found, Found(causes.ALPHA, alpha, "gradients that meet are summed by multiply-adds")] if alpha else found
+            return (
+                [*found, Found(causes.ALPHA, alpha, "gradients that meet are summed by multiply-adds")]
+                if alpha
+                else found
+            )
     return _another_algorithm(products, measured, estimated)
 
 
@@ -81,7 +85,9 @@ def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Foun
         found.append(Found(causes.PARTIAL_SUMS, match.added - bias, shown))
     else:
         shown = f"{match.added:,} additions beside the products for {bias:,} of a bias"
-        found.append(Found(causes.INITIAL_BIAS, match.added - bias, shown if match.added else "no addition beside the products"))
+        found.append(
+            Found(causes.INITIAL_BIAS, match.added - bias, shown if match.added else "no addition beside the products")
+        )
     return [each for each in found if each.flop]
 
 

@@ -56,7 +56,7 @@ class Account:
         """FLOP of lanes."""
         return sum(self.worth(operation) * count for operation, count in lanes.items())
 
-    def found_of(self, operation: Operation) -> int:
+    def accounted(self, operation: Operation) -> int:
         """Lanes of an operation that the estimate has, or that were taken for what it has."""
         return self.measured[operation] - self.left.get(operation, 0)
 
@@ -117,7 +117,7 @@ def _sharing(pair: Pair, extent: Extent) -> list[Found]:
 def _addresses(account: Account) -> None:
     """Scales and positions of a picture that is resized, which are worked out anew for each of its rows."""
     measured, estimated = account.total(account.measured.own), account.total(account.estimated.own)
-    if account.measured.wide == 1 and 0 < measured and measured + estimated < account.pair.written // _BYTES:
+    if account.measured.wide == 1 and measured > 0 and measured + estimated < account.pair.written // _BYTES:
         shown = "scalar, and less than one operation for each value: positions, not values"
         account.explain(causes.OVERHEAD, dict(account.left), shown)
 
@@ -188,7 +188,9 @@ def _norm(account: Account, extent: Extent) -> None:
         account.explain("", {one: count * values for one, count in steps.items()}, "")
     rest = dict(account.left)
     if account.measured.wide > 1 and sum(abs(count) for count in rest.values()) <= _merging(account, rows, values):
-        account.explain(causes.LANE_SUMS, rest, "mean and variance are kept for each lane and put together for each row")
+        account.explain(
+            causes.LANE_SUMS, rest, "mean and variance are kept for each lane and put together for each row"
+        )
 
 
 def _norm_rows(account: Account) -> int:
@@ -238,13 +240,15 @@ def _zeroes(account: Account, extent: Extent, extra: int) -> None:
     """Pools begin with zero: as many additions as values in the window, and one for its size; never more than two a result."""
     if _windows(account.pair.shapes) and extra <= 2 * extent.results:
         per = extra / extent.results
-        account.explain(causes.LANE_SUMS, {ADD: extra}, f"windows are summed up from zero: {per:.4g} additions more for each result")
+        account.explain(
+            causes.LANE_SUMS, {ADD: extra}, f"windows are summed up from zero: {per:.4g} additions more for each result"
+        )
 
 
 def _scattered(account: Account) -> None:
     """Values that do not lie side by side fill only part of a short vector: at least one of its lanes."""
     left = {operation: count for operation, count in account.left.items() if count}
-    if not left or any(count < 0 or account.found_of(one) <= 0 for one, count in left.items()):
+    if not left or any(count < 0 or account.accounted(one) <= 0 for one, count in left.items()):
         return
     short = {width: lanes for width, lanes in account.measured.by_width.items() if 1 < width <= _SHORT}
     for operation, count in left.items():
@@ -266,5 +270,6 @@ def _steps(account: Account, extent: Extent) -> None:
         shown = f"{total // results:+d} FLOP for each value, a whole number"
         account.explain(causes.FORMULATION, left, shown)
     elif len(shapes) > 1 and abs(total) <= _STEPS_OF_VALUE * extent.largest:
-        shown = f"one kernel for what the estimate makes of {len(shapes)} operators: {total / extent.largest:+.3g} FLOP for each value on average"
+        each = f"{total / extent.largest:+.3g} FLOP for each value on average"
+        shown = f"one kernel for what the estimate makes of {len(shapes)} operators: {each}"
         account.explain(causes.FORMULATION, left, shown)
