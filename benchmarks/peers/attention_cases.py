@@ -54,7 +54,9 @@ def multihead() -> Built:
 HIDDEN, FORWARD, SHORT = 64, 128, 10
 
 
-@case("TransformerEncoderLayer", LAYERS_OF, 4 * SHORT * HIDDEN**2 + 2 * SHORT**2 * HIDDEN + 2 * SHORT * HIDDEN * FORWARD)
+@case(
+    "TransformerEncoderLayer", LAYERS_OF, 4 * SHORT * HIDDEN**2 + 2 * SHORT**2 * HIDDEN + 2 * SHORT * HIDDEN * FORWARD
+)
 def encoder() -> Built:
     import torch
     from torch import nn

@@ -28,7 +28,9 @@ class Case:
 CASES: dict[str, Case] = {}
 
 
-def case(name: str, group: str, mac: int, *, train: bool = False) -> Callable[[Callable[[], Built]], Callable[[], Built]]:
+def case(
+    name: str, group: str, mac: int, *, train: bool = False
+) -> Callable[[Callable[[], Built]], Callable[[], Built]]:
     """Register the function below as the builder of a case."""
 
     def register(build: Callable[[], Built]) -> Callable[[], Built]:

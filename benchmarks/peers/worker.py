@@ -41,7 +41,9 @@ def answer(adapter: Any, name: str, version: str) -> Answer:
         return Answer(name, error=NOT_FOR_THIS, version=version)
     except (Exception, SystemExit) as error:
         first = str(error).strip().partition("\n")[0]
-        return Answer(name, error=f"{type(error).__name__}: {first}"[:300], version=version, seconds=time.perf_counter() - begin)
+        return Answer(
+            name, error=f"{type(error).__name__}: {first}"[:300], version=version, seconds=time.perf_counter() - begin
+        )
     return Answer(name, count, seconds=time.perf_counter() - begin, version=version)
 
 

@@ -20,9 +20,8 @@ CHAINER = {
 
 def prepare(case: Case) -> Any:
     """A subject; models are built outside of the time that is measured."""
-    from peers.adapters import NotForThisError
-
     from flopwatch.subjects.model import ModelSubject, Request, find
+    from peers.adapters import NotForThisError
 
     if case.build is None:
         if case.name not in CHAINER:

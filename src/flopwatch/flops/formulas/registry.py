@@ -14,8 +14,7 @@ Formula = Callable[[Op], Work | Free | Unknown]
 F = TypeVar("F", bound=Formula)
 
 # A sibling for each dialect, loaded when the first operator of it is seen.
-DIALECTS: tuple[str, ...] = ("aten", "caffe", "chainer")
-DIALECTS: tuple[str, ...] = ("aten", "caffe", "onnx")
+DIALECTS: tuple[str, ...] = ("aten", "caffe", "chainer", "onnx")
 # Other namespaces of operators whose formulas stand among those of a dialect.
 HOSTED: Mapping[str, str] = dict.fromkeys(
     (
