@@ -10,7 +10,7 @@ from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import Work, formula, total, work
 from flopwatch.flops.formulas.aten.sparse import by_dense, is_sparse
 from flopwatch.flops.formulas.epilogue import unary
-from flopwatch.flops.formulas.products import linear, matmul, product
+from flopwatch.flops.formulas.products import broadcast, linear, matmul, product
 
 
 @formula("aten::mm", "aten::_int_mm")
@@ -116,6 +116,13 @@ def inner(op: Op) -> Work:
     if not left.shape or not right.shape:
         return work(left, mul=left.size * right.size)
     return product(left, prod(left.shape[:-1]), left.shape[-1], prod(right.shape[:-1]))
+
+
+@formula("aten::linalg_vecdot")
+def vecdot(op: Op) -> Work:
+    """Vectors along `dim` of both, everything else broadcast."""
+    left: Array = op.arguments["x"]
+    return work(left, mac=prod(broadcast(left.shape, op.arguments["y"].shape)))
 
 
 @formula("aten::outer", "aten::ger")

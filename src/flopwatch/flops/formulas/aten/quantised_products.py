@@ -17,7 +17,7 @@ from flopwatch.flops.formulas.aten.arguments import first_of, result_of
 from flopwatch.flops.formulas.convolution import products, sizes_of
 from flopwatch.flops.formulas.epilogue import binary, unary
 from flopwatch.flops.formulas.low_precision import SINGLE, dynamic_product, integer_product
-from flopwatch.flops.formulas.quantisation import dequantised, quantised
+from flopwatch.flops.formulas.quantisation import dequantised, parameters, quantised
 
 _PLACES = ("stride", "padding", "dilation")
 
@@ -61,6 +61,12 @@ free(
     "mkldnn::_reorder_convolution_weight",
     "mkldnn::_reorder_linear_weight",
     "mkldnn::_reorder_mkldnn_rnn_layer_weight",
+    "mkldnn::_get_mkldnn_serialized_md",
+    "mkldnn::_is_mkldnn_acl_supported",
+    "mkldnn::_is_mkldnn_bf16_supported",
+    "mkldnn::_is_mkldnn_fp16_supported",
+    "mkldnn::_nbytes",
+    "mkldnn::data_ptr",
     "mkldnn_prepacked::conv2d_prepack",
     "sparse::qlinear_prepack",
     "sparse::qlinear_unpack",
@@ -258,6 +264,13 @@ def _pointwise(op: Op, made: Work) -> Work | Unknown:
     widened = dequantised(SINGLE, size) if other is not None and not numbers_of(other).dtype.floating else Work()
     narrowed = Work() if numbers_of(result).dtype.floating else quantised(SINGLE, size, 0)
     return made + bias + widened + joined + function + narrowed
+
+
+@formula("aten::fbgemm_linear_quantize_weight")
+def quantise_weight(op: Op) -> Work:
+    """Weights by their least and largest."""
+    size = op.arguments["input"].size
+    return parameters(SINGLE, size) + quantised(SINGLE, size)
 
 
 @formula("quantized::matmul")
