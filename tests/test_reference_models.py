@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torchvision", reason="needs PyTorch and torchvision")
 
-from flopwatch import estimate, estimate_model  # noqa: E402
-from flopwatch.subjects.model import Request  # noqa: E402
+from flopwatch import estimate, estimate_model
+from flopwatch.subjects.model import Request
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::FutureWarning")]
 

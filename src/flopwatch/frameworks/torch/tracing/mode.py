@@ -49,6 +49,15 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         plan = plan_of(func)
         if plan.question:
             return func(*args, **given)
+        if not self._hooks.blind:
+            return self._follow(func, plan, args, given)
+        self._hooks.enter(plan.name)
+        try:
+            return self._follow(func, plan, args, given)
+        finally:
+            self._hooks.leave()
+
+    def _follow(self, func: Any, plan: Plan, args: Sequence[Any], given: dict[str, Any]) -> Any:
         if plan.composite:
             with self:
                 result = func.decompose(*args, **given)
