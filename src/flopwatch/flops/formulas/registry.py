@@ -41,7 +41,6 @@ HOSTED: Mapping[str, str] = dict.fromkeys(
         "rngprims",
         "sparse",
         "streams",
-        "symm_mem",
         "torch_attn",
         "torchvision",
     ),
