@@ -42,6 +42,7 @@ HOSTED: Mapping[str, str] = dict.fromkeys(
         "sparse",
         "streams",
         "torch_attn",
+        "torch_nn",
         "torchvision",
     ),
     "aten",
