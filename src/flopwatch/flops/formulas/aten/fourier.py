@@ -13,7 +13,7 @@ from flopwatch.flops.formulas.fourier import Butterflies, real_transforms, trans
 from flopwatch.flops.formulas.work import Numbers, numbers_of
 
 
-@formula("aten::_fft_c2c")
+@formula("aten::_fft_c2c", "prims::fft_c2c")
 def c2c(op: Op) -> Work:
     """Complex to complex along `dim`; `normalization` 0 is none, 1 by the root of the length, 2 by the length."""
     given: Array = op.arguments["self"]
@@ -21,14 +21,14 @@ def c2c(op: Op) -> Work:
     return _along(given.shape, op.arguments["dim"]).plus(_scaled(op, 2 * given.size)).work(numbers)
 
 
-@formula("aten::_fft_r2c")
+@formula("aten::_fft_r2c", "prims::fft_r2c")
 def r2c(op: Op) -> Work:
     """Real to complex: the last of `dim` gives half a spectrum, the others are complex; a full one (not `onesided`) is mirrored."""
     given: Array = op.arguments["self"]
     return _real(op, numbers_of(given), given.shape, op.arguments["dim"])
 
 
-@formula("aten::_fft_c2r")
+@formula("aten::_fft_c2r", "prims::fft_c2r")
 def c2r(op: Op) -> Work:
     """Complex half spectrum to real: as real to complex, the other way round."""
     made = result_of(op)
