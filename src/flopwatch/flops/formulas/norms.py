@@ -49,7 +49,10 @@ def batch_norm(
     """Batch normalisation (arXiv:1502.03167): x·a + b, with a = weight/√(variance + eps), b = bias - mean·a for each channel.
 
     In training mean and variance are those of the batch, and running ones are updated if there are any; else they are given.
+    Nothing is done for no elements.
     """
+    if not elements:
+        return Work()
     # The sum of what the functions above give, made at once: every network has many of these.
     of_batch = elements if training else 0
     inner = steps(elements, channels) if training else 0
