@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flopwatch.calling import Count, Measured, count, measure
+from flopwatch.estimating import estimate, estimate_model
 from flopwatch.imported import read_counts
 from flopwatch.measuring import measure_command, measure_process
-from flopwatch.models import estimate, estimate_model, measure_model
+from flopwatch.models import measure_model
 from flopwatch.record import Record, load, save
 
 if TYPE_CHECKING:

@@ -1,23 +1,157 @@
-"""Estimate: give each operator call its worth, add it to its place, and make a record of it."""
+"""Estimate: follow a model from operator to operator, give each call its worth, add it to its place, and make a record of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
+from msgspec.structs import replace
+
+from flopwatch import formats
 from flopwatch.attribution import Where
-from flopwatch.events import Op
+from flopwatch.errors import UsageError
+from flopwatch.events import Op, Traced
 from flopwatch.flops.classify import Free
-from flopwatch.flops.formulas import Work, estimate
+from flopwatch.flops.formulas import Work
+from flopwatch.flops.formulas import estimate as worth_of
 from flopwatch.flops.formulas.work import total
-from flopwatch.record import Calls, Cell, Unknown, ops_of
+from flopwatch.measuring import machine, versions
+from flopwatch.record import Calls, Cell, Layer, Memory, Record, Shapes, Unknown, ops_of
+from flopwatch.subjects.model import ModelSubject, Request, find
+from flopwatch.subjects.model.inputs import parse_shape
+
+Progress = Callable[[str], None]
+Tracing = Callable[..., Traced]
 
 # Layers that are named for each unknown operator.
 _LAYERS = 5
 
 
+def silent(text: str) -> None:
+    """Progress that nobody wants to see."""
+
+
+def estimate_model(
+    request: Request, *, train: bool = False, convention: str = "pmu", progress: Progress = silent
+) -> Record:
+    """What formulas say that one inference, or with `train` one training step, needs; nothing is computed where that can be helped.
+
+    Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises.
+    """
+    described = formats.find(request.name)
+    if described is not None:
+        progress("estimating")
+        return _estimate_file(request, described, train=train, convention=convention)
+    progress(f"building {request.name}")
+    return estimate_subject(find(request, empty=True), train=train, convention=convention, progress=progress)
+
+
+def estimate(subject: Any, /, *args: Any, train: bool = False, convention: str = "pmu", **kwargs: Any) -> Record:
+    """What formulas say that one call needs, forward, or with `train` one training step; nothing is computed where that can be helped.
+
+    `subject` is a PyTorch module, also a compiled, scripted or exported one, or any function that uses PyTorch, called with
+    `args` and `kwargs` (`train` and `convention` are not for it); or the name of a model, or a Request, which bring their own
+    input. A function's own work is "(outside any module)". A module is put into training or inference mode for the call and is
+    as it was afterwards; a function is called as it is. Raises UsageError, with the model's own words, if it refuses its input.
+    """
+    if isinstance(subject, (str, Request)):
+        if args or kwargs:
+            raise UsageError(
+                "A model that is asked for by name brings its own input.",
+                todo="Give shapes with flopwatch.Request(...).",
+            )
+        request = Request(subject) if isinstance(subject, str) else subject
+        return estimate_model(request, train=train, convention=convention)
+    found = subject
+    if not isinstance(subject, ModelSubject):
+        programs = import_module("flopwatch.frameworks.torch.tracing.programs")
+        found = programs.subject_of(subject, args, kwargs)
+    return estimate_subject(found, train=train, convention=convention)
+
+
+def estimate_subject(
+    subject: ModelSubject, *, train: bool = False, convention: str = "pmu", progress: Progress = silent
+) -> Record:
+    """Estimate a model that is there already; see `estimate_model`."""
+    estimation = Estimation()
+    trace: Tracing = import_module(f"flopwatch.frameworks.{subject.framework}.tracing").trace
+    progress("estimating")
+    ops: list[Op] = []
+    with subject.raising():
+        traced = trace(subject, ops.append, train=train)
+    for op in ops:  # out here a mistake of ours is not taken for one of the model's
+        estimation.see(op)
+    step = "one training step (forward, loss, backward, SGD)" if train else "one inference"
+    record = _record(
+        estimation,
+        traced,
+        (subject.name, subject.source, subject.dtype, "training" if train else "inference"),
+        (f"{step} on {subject.source}, {subject.dtype}, estimated {traced.how}", *subject.notes, *traced.notes),
+        convention,
+    )
+    return with_notes(record, per_token(record, subject.tokens)) if subject.tokens else record
+
+
+def _estimate_file(request: Request, trace: Tracing, *, train: bool, convention: str) -> Record:
+    """Estimate what a file of a model describes; nothing of it is loaded into a framework."""
+    path = Path(request.name)
+    if not path.is_file():
+        raise UsageError(f"There is no file {request.name!r}.")
+    if train:
+        raise UsageError(f"{request.name} describes an inference, not its training.", todo="Leave --train out.")
+    if request.image is not None or request.dtype is not None:
+        raise UsageError(
+            f"{request.name} is not run and says itself what it computes on.", todo="Leave --image and --dtype out."
+        )
+    estimation = Estimation()
+    shapes = tuple(parse_shape(text).sizes for text in request.shapes)
+    traced = trace(path, estimation.see, batch=request.batch, shapes=shapes, dims=request.dims)
+    source = ", ".join(request.shapes) or "the inputs that it declares"
+    notes = (f"one inference on {source}, estimated {traced.how}", *traced.notes)
+    return _record(estimation, traced, (request.name, source, "", "inference"), notes, convention)
+
+
+def _record(
+    estimation: Estimation, traced: Traced, what: tuple[str, str, str, str], notes: tuple[str, ...], convention: str
+) -> Record:
+    return Record(
+        counter="estimate",
+        command=what,
+        subject="model",
+        convention=convention,
+        notes=notes,
+        unknown=estimation.unknown,
+        machine=machine(),
+        versions=versions(),
+        layers=tuple(Layer(*part) for part in traced.parts),
+        calls=estimation.calls,
+        memory=Memory(traced.activations, traced.at, traced.parameters, traced.buffers) if traced.activations else None,
+        cells=estimation.cells,
+    )
+
+
+def per_token(record: Record, tokens: int) -> str:
+    """What a record comes to for each of so many tokens, in words: MAC and FLOP."""
+    flop = sum(record.flop().values())
+    return f"per token: {_quotient(record.mac, tokens)} MAC, {_quotient(flop, tokens)} FLOP (of {tokens:,} in all)"
+
+
+def with_notes(record: Record, *notes: str) -> Record:
+    """The same record with more notes."""
+    return replace(record, notes=(*record.notes, *notes))
+
+
+def _quotient(whole: int, parts: int) -> str:
+    return f"{whole // parts:,}" if whole % parts == 0 else f"{whole / parts:,.1f}"
+
+
 @dataclass(slots=True)
 class _Place:
     works: list[Work] = field(default_factory=list)
+    shapes: dict[Shapes, int] = field(default_factory=dict)
     calls: int = 0
     read: int = 0
     written: int = 0
@@ -34,7 +168,7 @@ class Estimation:
 
     def see(self, op: Op) -> None:
         """Add one call, or several that are alike; views, which move and compute nothing, may be left out or not."""
-        found = estimate(op)
+        found = worth_of(op)
         scope = op.scope
         place = self._places.setdefault(Where(layer=scope.layer, op=scope.op, function=scope.function), _Place())
         read, written = op.times * op.read, op.times * op.written
@@ -52,9 +186,13 @@ class Estimation:
             self._counted += op.times
             if found.tally:
                 place.works.append(found if op.times == 1 else found * op.times)
+                shapes = _shapes(op, found)
+                place.shapes[shapes] = place.shapes.get(shapes, 0) + op.times
             return
         self._unknown[found.name] = self._unknown.get(found.name, 0) + op.times
         self._unknown_bytes += read + written
+        shapes = _shapes(op)
+        place.shapes[shapes] = place.shapes.get(shapes, 0) + op.times
         layers = self._layers.setdefault(found.name, {})
         if len(layers) < _LAYERS:
             layers[scope.layer] = None
@@ -77,6 +215,18 @@ class Estimation:
         return Calls(self._counted, self._free, unknown, self._bytes, self._unknown_bytes)
 
 
+def _shapes(op: Op, work: Work | None = None) -> Shapes:
+    """One call, without how often it was made."""
+    return Shapes(
+        op.name,
+        1,
+        tuple(array.shape for array in op.arrays),
+        tuple(array.shape for array in op.outputs if array is not None),
+        mac=work.mac if work else 0,
+        padding=work.avoidable.get("padding", 0) if work else 0,
+    )
+
+
 def _cell(where: Where, place: _Place) -> Cell:
     work = total(place.works)
     return Cell(
@@ -88,4 +238,5 @@ def _cell(where: Where, place: _Place) -> Cell:
         causal=work.avoidable.get("causal", 0),
         read=place.read,
         written=place.written,
+        shapes=tuple(replace(each, calls=calls) for each, calls in place.shapes.items()),
     )

@@ -7,11 +7,11 @@ from typing import TextIO
 import click
 import msgspec
 
-from flopwatch import counters, model_views, models, reports
+from flopwatch import counters, estimating, model_views, models, reports
 from flopwatch.cli.output import check_output, check_strict, deliver, progress
 from flopwatch.errors import UsageError
 from flopwatch.flops.convention import CONVENTIONS
-from flopwatch.subjects.model import Request
+from flopwatch.subjects.model import Phase, Request
 from flopwatch.subjects.model.inputs import DTYPES
 
 
@@ -36,7 +36,17 @@ from flopwatch.subjects.model.inputs import DTYPES
     help="Shape of the input, such as 1x3x224x224 or, for token numbers, 1x128:int64; once for each argument.",
 )
 @click.option(
-    "--dtype", type=click.Choice(tuple(DTYPES)), default="fp32", show_default=True, help="Of model and input."
+    "--dtype", type=click.Choice(tuple(DTYPES)), help="Of model and input (default: what a config.json says, or fp32)."
+)
+@click.option(
+    "--sequence",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens of a language model given by its config.json.",
+)
+@click.option("--decode", is_flag=True, help="One more token for each sequence, with --sequence tokens in the cache.")
+@click.option(
+    "--dim", "dims", multiple=True, metavar="NAME=N", help="A size that an ONNX file leaves open, by its name."
 )
 @click.option(
     "--image", metavar="FILE", help="Feed a photograph; skimage:coffee is one that scikit-image brings along."
@@ -78,7 +88,10 @@ def command(
     by: str,
     batch: int | None,
     shapes: tuple[str, ...],
-    dtype: str,
+    dtype: str | None,
+    sequence: int | None,
+    decode: bool,
+    dims: tuple[str, ...],
     image: str | None,
     columns: str,
     tree: bool,
@@ -109,13 +122,20 @@ def command(
     form = _form(as_json, as_csv, markdown, output)
     if tree and (by != "layer" or sort is not None):
         raise UsageError("A tree shows layers, in the model's own order.", todo="Leave --by and --sort out.")
-    request = Request(name, shapes, batch, dtype, image)
+    phase: Phase | None = "decode" if decode else "prefill" if sequence is not None else None
+    request = Request(name, shapes, batch, dtype, image, sequence=sequence, phase=phase, dims=_dims(dims))
     if measure or explain:
-        record = models.compare_model(
-            request, train=train, convention=convention, lanes=lanes, counter=counter, progress=progress
+        record = models.measure_model(
+            request,
+            train=train,
+            convention=convention,
+            lanes=lanes,
+            counter=counter,
+            estimated=True,
+            progress=progress,
         )
     else:
-        record = models.estimate_model(request, train=train, convention=convention, progress=progress)
+        record = estimating.estimate_model(request, train=train, convention=convention, progress=progress)
 
     def write(out: TextIO, to_file: bool) -> None:
         kind = form[1] if to_file else form[0]
@@ -132,6 +152,16 @@ def command(
     if strict:
         check_strict(record)
     return 0
+
+
+def _dims(texts: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for text in texts:
+        name, _, size = text.rpartition("=")
+        if not name or not size.isdecimal():
+            raise UsageError(f"{text!r} is not the size of a dimension.", todo="Write --dim NAME=N, as --dim batch=8.")
+        found[name] = int(size)
+    return found
 
 
 def _form(as_json: bool, as_csv: bool, markdown: bool, output: str | None) -> tuple[str, str]:

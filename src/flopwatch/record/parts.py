@@ -22,11 +22,23 @@ class Ops(msgspec.Struct, frozen=True):
     active_lanes: int | None = None
 
 
+class Shapes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Calls of one operator that had the same tensors: their shapes, and the multiply-accumulates of a single call."""
+
+    op: str
+    calls: int
+    inputs: tuple[tuple[int, ...], ...] = ()
+    outputs: tuple[tuple[int, ...], ...] = ()
+    mac: int = 0
+    padding: int = 0
+
+
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     """The operations of one place, on all axes; an empty axis is not known.
 
-    Estimates know more of a place: how many operators were called there, their multiply-accumulates and how many of these work
-    on padding or on what a causal mask discards, and the bytes of all tensors that operators took and gave.
+    Estimates know more of a place: how many operators were called there and which of them did arithmetic on what shapes, their
+    multiply-accumulates and how many of these work on padding or on what a causal mask discards, and the bytes of all tensors
+    that operators took and gave.
     """
 
     operations: tuple[Ops, ...]
@@ -45,6 +57,7 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     causal: int = 0
     read: int = 0
     written: int = 0
+    shapes: tuple[Shapes, ...] = ()
 
 
 class Layer(msgspec.Struct, frozen=True):

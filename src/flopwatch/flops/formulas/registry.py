@@ -14,7 +14,7 @@ Formula = Callable[[Op], Work | Free | Unknown]
 F = TypeVar("F", bound=Formula)
 
 # A sibling for each dialect, loaded when the first operator of it is seen.
-DIALECTS: tuple[str, ...] = ("aten",)
+DIALECTS: tuple[str, ...] = ("aten", "caffe", "chainer", "onnx")
 # Other namespaces of operators whose formulas stand among those of a dialect.
 HOSTED: Mapping[str, str] = dict.fromkeys(
     (
@@ -46,6 +46,9 @@ HOSTED: Mapping[str, str] = dict.fromkeys(
         "torchvision",
     ),
     "aten",
+) | dict.fromkeys(
+    ("ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"),
+    "onnx",
 )
 
 _formulas: dict[str, Formula] = {}

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from flopwatch.subjects.model.files import ModelRaisedError, shown_as_the_users
-from flopwatch.subjects.model.request import ModelSubject, Request, find
+from flopwatch.subjects.model.request import ModelSubject, Phase, Request, find
 
-__all__ = ["ModelRaisedError", "ModelSubject", "Request", "find", "shown_as_the_users"]
+__all__ = ["ModelRaisedError", "ModelSubject", "Phase", "Request", "find", "shown_as_the_users"]

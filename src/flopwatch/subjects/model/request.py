@@ -27,6 +27,7 @@ class Request:
     `dtype` is fp64, fp32, bf16 or fp16 (default: what a config.json says, else fp32); `image` a file, or "skimage:coffee" for a
     picture that scikit-image brings along. For a model of language by its config.json, `sequence` is its number of tokens, and
     `phase` "prefill" (all of them at once, into an empty cache) or "decode" (one more for each sequence, that many in the cache).
+    `dims` are sizes that a model file leaves open, by their names.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Request:
     seed: int = 0
     sequence: int | None = None
     phase: Phase | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def find(request: Request, *, empty: bool = False) -> ModelSubject:
         raise UsageError(f"There is no phase {request.phase!r}.", todo=f"Choose one of: {', '.join(PHASES)}.")
     shapes = tuple(inputs.parse_shape(text) for text in request.shapes)
     image = inputs.locate_image(request.image) if request.image is not None else None
-    framework, build = _builder(request, shapes, abstract=empty)
+    framework, build = _builder(request, shapes, empty=empty)
     _load(framework)
     with seeded(request.seed):
         made, hollow = _made(build, empty=empty and framework == "torch")
@@ -166,7 +168,7 @@ def is_file(name: str) -> bool:
 
 
 def _builder(
-    request: Request, shapes: tuple[inputs.Shape, ...], *, abstract: bool
+    request: Request, shapes: tuple[inputs.Shape, ...], *, empty: bool
 ) -> tuple[str, Callable[[], catalogue.Made]]:
     name = request.name
     configured = not is_file(name) and huggingface.is_config(name)
@@ -178,7 +180,7 @@ def _builder(
             todo="That is for models by their config.json; give --input, such as 1x128:int64.",
         )
     if configured:
-        return huggingface.builder(request, shapes, abstract=abstract)
+        return huggingface.builder(request, shapes, empty=empty)
     path, separator, factory = name.rpartition(":")
     if is_file(name):
         return files.builder(

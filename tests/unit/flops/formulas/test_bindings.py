@@ -221,3 +221,30 @@ def test_complex_and_integer_products() -> None:
     )
     whole = worth(only("aten::mm", lambda: meta(3, 4, dtype=torch.int32) @ meta(4, 5, dtype=torch.int32)))
     assert (whole.mac, sum(whole.tally.op().values()), whole.tally.flop()) == (60, 2 * 60, {})
+
+
+def test_gradients_of_a_recurrent_network_are_as_many_products_as_its_parts_have() -> None:
+    """With all gradients wanted: the fused backward does not tell which are."""
+
+    def made(make: Callable[..., Any], module: Any) -> list[Op]:
+        x, h, c = (
+            make(3, 2, 5, requires_grad=True),
+            make(1, 2, 4, requires_grad=True),
+            make(1, 2, 4, requires_grad=True),
+        )
+        one = make(3, 2, 4)
+        return seen(lambda: module(x, (h, c))[0].backward(one))
+
+    module = torch.nn.LSTM(5, 4)
+    (backward,) = (op for op in made(floats, module) if op.name == "aten::mkldnn_rnn_layer_backward")
+    forward = 3 * 2 * 4 * 4 * (5 + 4)
+    parts = made(meta, module.to("meta"))
+    assert worth(backward).mac == sum_of(parts).mac - forward == 2 * forward
+
+
+def test_packed_attention_is_read_by_the_names_of_its_arguments() -> None:
+    varlen = pytest.importorskip("torch.nn.attention.varlen")
+    tokens, heads, width, longest = 10, 2, 16, 5
+    x, ends = half(tokens, heads, width), meta(3, dtype=torch.int32)
+    op = only("torch_attn::_varlen_attn", lambda: varlen.varlen_attn(x, x, x, ends, ends, longest, longest))
+    assert worth(op).mac == 2 * heads * longest * longest * 2 * width

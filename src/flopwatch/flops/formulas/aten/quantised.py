@@ -36,9 +36,6 @@ free(
 )
 
 
-free("looks at data in another way", "aten::int_repr", moves=False)
-
-
 @formula("aten::quantize_per_tensor", "aten::quantize_per_channel")
 def quantise(op: Op) -> Work:
     """Numbers to integers, with one scale or one for each channel; or several tensors, each with a scale."""

@@ -1,0 +1,181 @@
+"""Causes in convolutions and matrix products: what is predicted from their shapes must be what was counted, to the digit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product as every
+from math import prod
+
+from flopwatch.explaining import causes
+from flopwatch.explaining.causes import Found
+from flopwatch.explaining.lanes import Lanes
+from flopwatch.explaining.pairing import Pair
+from flopwatch.explaining.sizes import Product, Rounded, products_of, sized
+from flopwatch.flops.operations import Operation
+
+# Lanes of the widest vector: a sum that is kept apart by lane is added up in no more steps.
+_LANES = 16
+# A library multiplies a result by alpha, and what was there by beta: not more than twice per result.
+_SCALINGS = (0, 1, 2)
+# Products of one place whose scalings are tried one by one.
+_FEW = 2
+# The most that Winograd's largest tiles and FFT save.
+_FEWEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How a kernel makes its products: whether on padding too, with which sizes rounded up, and what it does beside.
+
+    `base` are the multiply-accumulates that it has to do, `products` those that it does, `scaled` multiplications by factors,
+    `first` products that are added to nothing, and `added` additions beyond one for each other product; `sums` are these for
+    each result, where they are the same for all.
+    """
+
+    base: int
+    products: int
+    scaled: int
+    first: int
+    added: int
+    blocks: dict[str, int]
+    sums: int | None
+
+
+def explain_products(pair: Pair) -> list[Found]:
+    """The causes in a place that does products, and additions beside them, and nothing else; empty if no prediction fits."""
+    measured, estimated = pair.lanes
+    products = [each for shapes in pair.shapes for each in products_of(shapes)]
+    if not products or sum(each.mac for each in products) != pair.mac:
+        return []
+    bias = estimated[Operation.ADD]
+    # Gradients that meet are summed up beside the products, by multiply-adds.
+    met = sum(each.calls * prod(each.outputs[0]) for each in pair.shapes if not each.mac and each.outputs)
+    for alpha in (0, met) if 0 < met <= bias else (0,):
+        match = match_products(products, measured.products - alpha, measured.sums - alpha)
+        if match is not None:
+            found = [*causes_of(match, products, bias - alpha), *_beside(measured, estimated)]
+            return (
+                [*found, Found(causes.ALPHA, alpha, "gradients that meet are summed by multiply-adds")]
+                if alpha
+                else found
+            )
+    return _another_algorithm(products, measured, estimated)
+
+
+def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Found]:
+    """What a match amounts to, with `bias` additions estimated. A multiply-add is two operations, whatever instructions do it."""
+    mac = sum(each.mac for each in products)
+    found = []
+    if match.base != mac:
+        shown = "products are the multiply-accumulates less those on padding, to the digit"
+        found.append(Found(causes.PADDING, 2 * (match.base - mac), shown))
+    if match.products != match.base:
+        blocks = ", ".join(f"{name} to a multiple of {block}" for name, block in match.blocks.items())
+        shown = f"products are those of sizes rounded up, {blocks}, to the digit"
+        found.append(Found(causes.PADDED_LANES, 2 * (match.products - match.base), shown))
+    if match.scaled:
+        shown = "multiplications beside the products: a whole number for each element"
+        found.append(Found(causes.SCALING, match.scaled, shown))
+    if match.first:
+        found.append(Found(causes.FIRST, -match.first, "one addition for each result is missing"))
+    if match.added >= bias:
+        each = "to put lanes of vectors together" if match.sums is None else f"{match.sums} for each result"
+        shown = f"additions beside the products: {each}" + (", the bias among them" if bias else "")
+        found.append(Found(causes.PARTIAL_SUMS, match.added - bias, shown))
+    else:
+        shown = f"{match.added:,} additions beside the products for {bias:,} of a bias"
+        found.append(
+            Found(causes.INITIAL_BIAS, match.added - bias, shown if match.added else "no addition beside the products")
+        )
+    return [each for each in found if each.flop]
+
+
+def match_products(products: Sequence[Product], done: int, summed: int) -> Match | None:
+    """The simplest way of making products that gives the multiplications and additions that were counted; None if there is none.
+
+    The multiplications must fit exactly; additions beyond them too, as a whole number for each result, or else be no more than
+    it takes to add up the lanes of a vector for each.
+    """
+    loose: Match | None = None
+    mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
+    alone = sum(each.results for each in products if each.inner == 1)
+    for base in dict.fromkeys((mac - padding, mac)):
+        for blocks, made in sized(products, padding=base == mac):
+            computed, results = sum(each.products for each in made), sum(each.results for each in made)
+            # A kernel may do more than the products, by a little: nothing else is worth looking at.
+            if not 0 <= done - computed <= 2 * results + sum(max(each.packed) for each in products):
+                continue
+            if not _scaled(products, made, done - computed):
+                continue
+            for first in dict.fromkeys((0, alone, results)):
+                added = summed - computed + first
+                if not 0 <= added <= _limit(products, made):
+                    continue
+                per_result = _per_result(products, made, added)
+                match = Match(base, computed, done - computed, first, added, blocks, per_result)
+                if per_result is not None or _panels(products, made, added):
+                    return match
+                loose = loose or match
+    return loose
+
+
+def _scaled(products: Sequence[Product], made: Sequence[Rounded], left: int) -> bool:
+    """Whether `left` multiplications scale results or matrices a whole number of times."""
+    if not left:
+        return True
+    packed = {sum(sizes) for sizes in every(*((0, *each.packed) for each in products[:_FEW]))}
+    packed.add(2 * max(packed))
+    for times in every(_SCALINGS, repeat=min(len(products), _FEW)):
+        for results in ([each.results for each in made], [each.results for each in products]):
+            rest = left - sum(count * each for count, each in zip(times, results, strict=False))
+            if rest in packed:
+                return True
+    return False
+
+
+def _per_result(products: Sequence[Product], made: Sequence[Rounded], added: int) -> int | None:
+    for results in (sum(each.results for each in made), sum(each.results for each in products)):
+        if results and added % results == 0:
+            return added // results
+    return None
+
+
+def _panels(products: Sequence[Product], made: Sequence[Rounded], added: int) -> bool:
+    """Whether sums are made in panels of one length and each panel is added to the result."""
+    if len(products) < 2:
+        return False
+    for length in range(8, 2 * max(each.inner for each in products), 8):
+        panels = [-(-each.inner // length) for each in products]
+        for less in (0, 1):
+            if added == sum((n - less) * each.results for n, each in zip(panels, made, strict=True)):
+                return True
+    return False
+
+
+def _limit(products: Sequence[Product], made: Sequence[Rounded]) -> int:
+    """At least eight products make a partial sum; the lanes of a vector are added up at the end."""
+    return sum((each.inner // 8 + _LANES) * size.results for each, size in zip(products, made, strict=True))
+
+
+def _another_algorithm(products: Sequence[Product], measured: Lanes, estimated: Lanes) -> list[Found]:
+    """Winograd's minimal filtering and FFT: at least one and a half times fewer products, for filters larger than one position."""
+    needed = sum(each.mac - each.padding for each in products)
+    done = measured.products
+    if any(each.kernel == 1 for each in products) or not 0 < 3 * done <= 2 * needed or _FEWEST * done < needed:
+        return []
+    fewer = f"{needed / done:.2f} times fewer products than the definition has, without padding"
+    padding = -2 * sum(each.padding for each in products)
+    other = measured.products + measured.sums - 2 * needed - estimated[Operation.ADD]
+    found = [Found(causes.PADDING, padding, fewer)] if padding else []
+    return [*found, Found(causes.ALGORITHM, other, f"{fewer}; additions transform what goes in and comes out")]
+
+
+def _beside(measured: Lanes, estimated: Lanes) -> list[Found]:
+    """Scalar double precision beside products: how the work is shared out."""
+    spare = sum(measured.foreign.values())
+    if spare and not estimated.foreign:
+        fused = measured.foreign.get(Operation.FMA, 0)
+        shown = "scalar double precision, which nothing in the operator is made of"
+        return [Found(causes.OVERHEAD, spare + fused, shown)]
+    return []
