@@ -85,8 +85,8 @@ def attention(
     (Ainslie et al., GQA, 2023). Queries and keys are each multiplied by the root of the scale, as PyTorch's reference
     composition does it, the keys once for each head; or the queries by the whole scale. A mask, be it a tensor or a causal
     one, is one addition for each score. Softmax over n scores is n - 1 minmax, n subtractions, n exponentials, n - 1 additions
-    and n divisions; dropout scales its mask (n divisions) and multiplies by it. No MAC is left out for scores that a causal mask or a window throws away;
-    they are avoidable ("causal").
+    and n divisions; dropout scales its mask (n divisions) and multiplies by it. No MAC is left out for scores that a causal
+    mask or a window throws away; they are avoidable ("causal").
     """
     rows, scores = sizes.rows, sizes.scores
     scaled = (rows + (sizes.batch * sizes.heads * sizes.keys if scale_keys else 0)) * sizes.width

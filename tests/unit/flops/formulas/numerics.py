@@ -42,6 +42,14 @@ def values(array: Any) -> Any:
     return np.vectorize(float, otypes=[float])(np.asarray(array, dtype=object))
 
 
+def weighted(points: list[Number], weights: list[Any]) -> Number:
+    """The sum of points times weights: a product, then multiply-adds."""
+    found = points[0] * weights[0]
+    for point, weight in zip(points[1:], weights[1:], strict=True):
+        found = found + point * weight
+    return found
+
+
 class Complex:
     """A complex number made of two that count; products with plain complex numbers are whole ones."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import Work, formula, free, resampling, work
 from flopwatch.flops.formulas.aten.arguments import result_of
+from flopwatch.flops.formulas.products import product
 from flopwatch.flops.formulas.work import numbers_of
 
 _AXES = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}
@@ -122,12 +123,12 @@ def affine_grid(op: Op) -> Work:
     return resampling.affine_grid(numbers_of(made), made.size // axes, axes)
 
 
-@formula("aten::affine_grid_generator_backward", "aten::cudnn_affine_grid_generator_backward")
+@formula("aten::cudnn_affine_grid_generator_backward")
 def affine_grid_backward(op: Op) -> Work:
-    """Gradients of the maps."""
+    """Gradients of the maps: the gradient (axes, points) times the grid (points, axes + 1), as its counterpart elsewhere does it."""
     gradient: Array = op.arguments["grad"]
     axes = gradient.shape[-1]
-    return resampling.affine_grid_backward(numbers_of(gradient), gradient.size // axes, axes)
+    return product(gradient, axes, gradient.size // (gradient.shape[0] * axes), axes + 1, batch=gradient.shape[0])
 
 
 @formula("aten::col2im")

@@ -19,15 +19,17 @@ from flopwatch.frameworks import Part, Traced
 from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
 from flopwatch.frameworks.torch.tracing.kernels import attention_as_on_cpu
 from flopwatch.frameworks.torch.tracing.memory import Activations
-from flopwatch.frameworks.torch.tracing.meta import FollowingMeta, NeedsDataError
+from flopwatch.frameworks.torch.tracing.meta import FollowingMeta
 from flopwatch.frameworks.torch.tracing.mode import Following
 from flopwatch.frameworks.torch.tracing.programs import Called, set_training, step_through
-from flopwatch.frameworks.torch.tracing.twins import Twins, arguments_of, meta_of, replaced, tensors_in
+from flopwatch.frameworks.torch.tracing.twins import NeedsDataError, Twins, arguments_of, meta_of, replaced, tensors_in
 from flopwatch.frameworks.torch.untouched import untouched
 from flopwatch.subjects.model import ModelSubject
 from flopwatch.subjects.model.randomness import RandomStates
 
 Emit = Callable[[Op], None]
+
+_SMALL = 1 << 28
 
 
 class Found(NamedTuple):
@@ -72,8 +74,8 @@ def _found(subject: ModelSubject, train: bool) -> tuple[Found, str]:
         except FlopwatchError:
             raise
         except Exception as error:
-            if first is not None and _said(error) == _said(first):  # the model's own error
-                raise _as_seen(first, subject) from first
+            if first is not None and _said(error) == _said(first) and not _is_small(subject.model):
+                raise _as_seen(first, subject) from first  # the model's own error, most likely
             first = first or error
             if _asks_for_data(error):
                 break
@@ -206,6 +208,11 @@ def _asks_for_data(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _is_small(model: nn.Module) -> bool:
+    """Whether a real run is cheap enough to hear the model's own words."""
+    return sum(parameter.numel() for parameter in model.parameters()) <= _SMALL
 
 
 def _said(error: Exception) -> tuple[type, str]:

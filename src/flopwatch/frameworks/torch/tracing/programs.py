@@ -78,7 +78,7 @@ def subject_of(program: Any, arguments: tuple[Any, ...], kwargs: dict[str, Any])
     model = module_of(program)
     name = getattr(program, "__qualname__", None) or type(getattr(program, "_orig_mod", program)).__name__
     return ModelSubject(
-        name, "torch", model, arguments, _described((*arguments, *kwargs.values())), "own dtype", kwargs
+        name, "torch", model, arguments, _described((*arguments, *kwargs.values())), _dtype(model, arguments), kwargs
     )
 
 
