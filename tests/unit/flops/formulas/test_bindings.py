@@ -248,3 +248,37 @@ def test_packed_attention_is_read_by_the_names_of_its_arguments() -> None:
     x, ends = half(tokens, heads, width), meta(3, dtype=torch.int32)
     op = only("torch_attn::_varlen_attn", lambda: varlen.varlen_attn(x, x, x, ends, ends, longest, longest))
     assert worth(op).mac == 2 * heads * longest * longest * 2 * width
+
+
+def test_gradients_of_a_layer_of_experts() -> None:
+    tokens, inner, columns, experts = 8, 16, 32, 4
+    x, w = half(tokens, inner).requires_grad_(), half(experts, inner, columns).requires_grad_()
+    one, ends = half(tokens, columns), meta(experts, dtype=torch.int32)
+    ops = seen(lambda: F.grouped_mm(x, w, offs=ends).backward(one))
+    assert [worth(op).mac for op in ops if op.name == "aten::_grouped_mm"] == 3 * [tokens * inner * columns]
+
+
+def test_gradients_of_a_transposed_convolution() -> None:
+    x, w = meta(6, 192, 30, 96), meta(192, 384, 2, 2, requires_grad=True)
+    ops = seen(lambda: F.conv_transpose2d(x, w, stride=2).sum().backward())
+    forward, backward = (worth(op) for op in ops if op.name.startswith("aten::convolution"))
+    assert sum(forward.tally.flop().values()) == 2 * 6 * 30 * 96 * 192 * 384 * 4 == 10_192_158_720
+    assert backward.mac == forward.mac  # the input needs no gradient
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_deformable_convolution_is_read_by_the_names_of_its_arguments(masked: bool) -> None:
+    ops = pytest.importorskip("torchvision.ops")
+    x, w = floats(2, 6, 8, 8, requires_grad=True), floats(4, 6, 3, 3, requires_grad=True)
+    offset, mask = floats(2, 2 * 9, 6, 6, requires_grad=True), floats(2, 9, 6, 6) if masked else None
+    found = seen(lambda: ops.deform_conv2d(x, offset, w, mask=mask).sum().backward())
+    forward, backward = (worth(op) for op in found if "deform_conv2d" in op.name)
+    assert (forward.mac, backward.mac) == (2 * 36 * 4 * 6 * 9, 2 * forward.mac)
+
+
+def test_products_of_quantised_tensors_are_read_by_the_names_of_their_arguments() -> None:
+    weight = torch.quantize_per_tensor(floats(6, 4, 3, 3), 0.1, 0, torch.qint8)
+    packed = torch.ops.quantized.conv2d_prepack(weight, None, [1, 1], [1, 1], [1, 1], 1)
+    x = torch.quantize_per_tensor(floats(2, 4, 8, 8), 0.1, 0, torch.quint8)
+    op = only("quantized::conv2d", lambda: torch.ops.quantized.conv2d(x, packed, 0.1, 0))
+    assert worth(op).mac == 2 * 64 * 6 * 4 * 9
