@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flopwatch.events import Array, Op
@@ -127,8 +128,8 @@ def affine_grid(op: Op) -> Work:
 def affine_grid_backward(op: Op) -> Work:
     """Gradients of the maps: the gradient (axes, points) times the grid (points, axes + 1), as its counterpart elsewhere does it."""
     gradient: Array = op.arguments["grad"]
-    axes = gradient.shape[-1]
-    return product(gradient, axes, gradient.size // (gradient.shape[0] * axes), axes + 1, batch=gradient.shape[0])
+    batch, *positions, axes = gradient.shape
+    return product(gradient, axes, prod(positions), axes + 1, batch=batch)
 
 
 @formula("aten::col2im")
