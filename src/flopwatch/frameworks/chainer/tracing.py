@@ -136,8 +136,8 @@ def _named(instance: Any) -> str:
     return f"{room}::{kind.__name__}"
 
 
-def _array(value: Any) -> Array:
-    return Array(tuple(value.shape), str(value.dtype))
+def _array(value: Any) -> Array | None:
+    return None if value is None else Array(tuple(value.shape), str(value.dtype))
 
 
 def _settings(function: Any) -> Mapping[str, Any]:
