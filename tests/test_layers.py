@@ -29,6 +29,8 @@ LAYERS = (
     ("estimating",),
     ("diagnosis",),
     ("models", "chainer", "calling"),
+    ("explaining",),
+    ("explanation_views",),
     ("model_views",),
     ("api",),
     ("cli", "__main__"),

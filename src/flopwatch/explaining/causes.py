@@ -10,6 +10,7 @@ from typing import NamedTuple
 PADDING = "skipped padding"
 PARTIAL_SUMS = "partial sums"
 INITIAL_BIAS = "bias as initial value"
+FIRST = "first products of sums"
 PADDED_LANES = "padded lanes"
 MASKED_LANES = "masked lanes"
 SCALING = "scaling by alpha and beta"
@@ -28,6 +29,7 @@ CAUSES = {
     PADDING: "products with the zeros around an image are left out",
     PARTIAL_SUMS: "a sum is made in pieces, and the pieces are added up",
     INITIAL_BIAS: "sums begin with the bias, which costs no addition then",
+    FIRST: "the first product of a sum is added to nothing",
     PADDED_LANES: "a size is rounded up to whole vectors or blocks, and what fills them is computed, too",
     MASKED_LANES: "lanes that a mask switched off, which count as if they computed",
     SCALING: "matrix products multiply what goes in or comes out by their factors, though these are 1",

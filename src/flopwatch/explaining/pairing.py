@@ -38,6 +38,11 @@ class Pair:
         return sum(cell.mac for cell in self.cells)
 
     @property
+    def written(self) -> int:
+        """Bytes of all tensors that the estimate's operators make."""
+        return sum(cell.written for cell in self.cells)
+
+    @property
     def lanes(self) -> tuple[Lanes, Lanes]:
         """Lanes by operation, measured and estimated."""
         estimated = self.estimated

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
@@ -11,18 +11,17 @@ from flopwatch.record import Shapes
 
 COLUMNS, ROWS, INNER = "columns", "rows", "inner size"
 OUT, IN, CHANNELS, POSITIONS, WIDTH = "output channels", "input channels", "channels", "positions", "width"
-SUMMED = (INNER, IN)
-"""Sizes that are summed over, so that rounding them up makes no more results."""
 
-BLOCKS = (2, 4, 6, 8, 12, 14, 16, 24, 28, 32, 48, 64)
-"""What sizes are rounded up to: lanes of vectors, and the tiles of kernels."""
+BLOCKS = (4, 8, 16, 32, 64, 2, 6, 12, 14, 24, 28, 48)
+"""What sizes are rounded up to, the likeliest first: lanes of vectors, then tiles of kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """One operator of products, all calls of it together: multiply-accumulates, those on padding, results, and sizes by name.
 
-    `packed` are the elements of its two matrices, which libraries copy and may scale.
+    `packed` are the elements of its two matrices, which libraries copy and may scale, `summed` the names of sizes that are summed
+    over: rounding these up makes no more results.
     """
 
     mac: int
@@ -32,6 +31,7 @@ class Product:
     sizes: Mapping[str, int]
     packed: tuple[int, int]
     kernel: int = 1
+    summed: tuple[str, ...] = (INNER, IN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ def products_of(shapes: Shapes) -> list[Product]:
         return []
     if _attention(shapes):
         return _of_attention(shapes)
+    if "convolution_backward" in shapes.op and len(shapes.inputs) >= 3:
+        return _of_gradients(shapes)
     return [_of_convolution(shapes) if _convolution(shapes) else _of_matrices(shapes)]
 
 
@@ -61,7 +63,7 @@ def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Round
             continue
         up = -(-size // block) * block
         over, under = over * up, under * size
-        if name not in SUMMED:
+        if name not in each.summed:
             more, less = more * up, less * size
     base = each.mac if padding else each.mac - each.padding
     if base * over % under or each.results * more % less:
@@ -70,14 +72,33 @@ def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Round
 
 
 def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
-    """Nothing rounded, then one size, then two: the simplest first."""
+    """Nothing rounded, then one size, then two; the likeliest blocks first."""
     yield {}
     for count in (1, 2):
-        for chosen in combinations(names, count):
-            if POSITIONS in chosen and WIDTH in chosen:
-                continue
-            for blocks in sorted(product(BLOCKS, repeat=count), key=sum):
-                yield dict(zip(chosen, blocks, strict=True))
+        found = [
+            dict(zip(chosen, blocks, strict=True))
+            for chosen in combinations(names, count)
+            if not {POSITIONS, WIDTH} <= set(chosen)
+            for blocks in product(BLOCKS, repeat=count)
+        ]
+        yield from sorted(found, key=lambda each: sum(BLOCKS.index(block) for block in each.values()))
+
+
+def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[str, int], list[Rounded]]]:
+    """All ways of rounding sizes up, the simplest first: of all products, or of one among several."""
+    names = tuple(dict.fromkeys(name for each in products for name in each.sizes))
+    for blocks in roundings(names):
+        if any(all(each.sizes.get(name, block) % block == 0 for each in products) for name, block in blocks.items()):
+            continue  # nothing to round up: the same as without
+        made = [rounded(each, blocks, padding=padding) for each in products]
+        if all(each is not None for each in made):
+            yield blocks, [each for each in made if each is not None]
+        if blocks and len(products) > 1:
+            # One kernel rounds up its columns, the other one has whole ones already, or other columns altogether.
+            for only in range(len(products)):
+                alone = [rounded(each, blocks if i == only else {}, padding=padding) for i, each in enumerate(products)]
+                if all(each is not None for each in alone):
+                    yield blocks, [each for each in alone if each is not None]
 
 
 def _convolution(shapes: Shapes) -> bool:
@@ -103,6 +124,33 @@ def _of_convolution(shapes: Shapes) -> Product:
         (prod(weight) * shapes.calls, columns),
         kernel,
     )
+
+
+def _of_gradients(shapes: Shapes) -> list[Product]:
+    """The gradients of what went in and of the weights: each has as many products as the convolution itself."""
+    out, data, weight = shapes.inputs[:3]
+    of_data = [shape for shape in shapes.outputs if shape == data]
+    of_weight = [shape for shape in shapes.outputs if shape == weight]
+    wanted = len(of_data[:1]) + len(of_weight[:1])
+    if not wanted or len(weight) < 3 or shapes.mac % wanted or shapes.padding % wanted:
+        return [_of_matrices(shapes)]
+    groups, kernel = max(1, data[1] // weight[1]), prod(weight[2:])
+    outputs, positions = weight[0] // groups, prod(out[2:])
+    unfolded = shapes.calls * out[0] * positions * groups * weight[1] * kernel
+    given = shapes.calls * prod(out)
+    found = []
+    for gradient, inner, summed, packed in (
+        (of_data, outputs * kernel, OUT, (prod(weight) * shapes.calls, given)),
+        (of_weight, out[0] * positions, POSITIONS, (given, unfolded)),
+    ):
+        if gradient:
+            sizes = {OUT: outputs, IN: weight[1], POSITIONS: positions, WIDTH: out[-1]}
+            if weight[1] == 1 and groups > 1:
+                sizes = {CHANNELS: weight[0], POSITIONS: positions, WIDTH: out[-1]}
+            mac, padding = shapes.mac // wanted * shapes.calls, shapes.padding // wanted * shapes.calls
+            results = prod(gradient[0]) * shapes.calls
+            found.append(Product(mac, padding, results, inner, sizes, packed, kernel, (summed,)))
+    return found
 
 
 def _of_matrices(shapes: Shapes) -> Product:

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.torch
 F = torch.nn.functional
 
 
-
 def worth(op: Op) -> Work:
     found = estimate(op)
     assert isinstance(found, Work), found

@@ -73,6 +73,7 @@ def attend_backward(op: Op) -> Work:
     "aten::_efficient_attention_forward",
     "aten::_cudnn_attention_forward",
     "torch_attn::_varlen_attn",
+    "torch_attn::_varlen_attn_out",
 )
 def attend_positions_first(op: Op) -> Work | Unknown:
     """Queries are (batch, queries, heads, width), or (tokens, heads, width) for sequences packed one after the other.

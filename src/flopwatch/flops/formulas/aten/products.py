@@ -10,7 +10,7 @@ from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import Work, formula, total, work
 from flopwatch.flops.formulas.aten.sparse import by_dense, is_sparse
 from flopwatch.flops.formulas.epilogue import unary
-from flopwatch.flops.formulas.products import linear, matmul, product
+from flopwatch.flops.formulas.products import broadcast, linear, matmul, product
 
 
 @formula("aten::mm", "aten::_int_mm")
@@ -118,6 +118,13 @@ def inner(op: Op) -> Work:
     return product(left, prod(left.shape[:-1]), left.shape[-1], prod(right.shape[:-1]))
 
 
+@formula("aten::linalg_vecdot")
+def vecdot(op: Op) -> Work:
+    """Vectors along `dim` of both, everything else broadcast."""
+    left: Array = op.arguments["x"]
+    return work(left, mac=prod(broadcast(left.shape, op.arguments["y"].shape)))
+
+
 @formula("aten::outer", "aten::ger")
 def outer(op: Op) -> Work:
     """Each element of a vector by each of another: multiplications, without anything to accumulate."""
@@ -138,7 +145,7 @@ def addr(op: Op) -> Work:
 
 
 @formula("aten::linear", "aten::mkldnn_linear", "mkl::_mkl_linear")
-def dense(op: Op) -> Work:
+def dense(op: Op) -> Work | Unknown:
     """x Wᵀ + b with W (outputs, inputs), or (inputs,) for a single output; x of any number of dimensions."""
     given = op.arguments
     if "X" in given:
@@ -146,6 +153,10 @@ def dense(op: Op) -> Work:
     else:
         inputs, weight, bias = given.get("input") or given["self"], given["weight"], given.get("bias")
     outputs = weight.shape[0] if len(weight.shape) == 2 else 1
+    if weight.nonzero is not None or inputs.nonzero is not None:
+        turned = Array(weight.shape[::-1], weight.dtype, nonzero=weight.nonzero)
+        rows = Array((prod(inputs.shape[:-1]), inputs.shape[-1]), inputs.dtype, nonzero=inputs.nonzero)
+        return by_dense(op, rows, turned, addend=0 if bias is None else outputs)
     return linear(inputs, prod(inputs.shape[:-1]), inputs.shape[-1], outputs, bias=bias is not None)
 
 

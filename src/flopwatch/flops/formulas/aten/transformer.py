@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flopwatch.events import Array, Op
-from flopwatch.flops.formulas import Work, formula
+from flopwatch.flops.formulas import Work, formula, work
 from flopwatch.flops.formulas.transformer import Layer, encoder_layer, multi_head
 
 
@@ -34,6 +34,13 @@ def native_encoder_layer(op: Op) -> Work:
         activation="gelu" if given["use_gelu"] else "relu",
         masked=given.get("mask") is not None,
     )
+
+
+@formula("aten::_transform_bias_rescale_qkv")
+def biased_and_scaled(op: Op) -> Work:
+    """(batch, positions, 3 · width) gets a bias, and its first third is scaled."""
+    given: Array = op.arguments["qkv"]
+    return work(given, add=given.size, mul=given.size // 3)
 
 
 def _layer(query: Array, key: Array, heads: int) -> Layer:

@@ -1,0 +1,77 @@
+"""Find the causes of a gap, place by place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flopwatch.errors import UsageError
+from flopwatch.explaining import causes
+from flopwatch.explaining.causes import Explanation, Found, Part
+from flopwatch.explaining.functions import explain_attention, explain_functions
+from flopwatch.explaining.pairing import Pair, pairs
+from flopwatch.explaining.products import explain_products
+from flopwatch.explaining.values import explain_values
+from flopwatch.flops.operations import Operation
+from flopwatch.flops.tally import Tally
+from flopwatch.record import Record
+
+Rule = Callable[[Pair], list[Found]]
+
+
+def explain(measured: Record, estimate: Record) -> Explanation:
+    """Why a measurement and an estimate of the same model differ, in FLOP under the measured record's convention.
+
+    Each cause is predicted from shapes or shown by the kinds of instructions that ran, or is not named: see `causes.CAUSES`, and
+    `Explanation.share` for how much of the gap that accounts for. Raises UsageError for a record whose counter did not tell
+    operations apart.
+    """
+    if measured.weighed:
+        raise UsageError(
+            "What hardware counted cannot be explained.",
+            seen="It tells how much arithmetic there was, but not which.",
+            todo="Count with --counter instrumented.",
+        )
+    unknown = {each.name for each in estimate.unknown}
+    return Explanation(tuple(_part(pair, unknown) for pair in pairs(measured, estimate)))
+
+
+def _part(pair: Pair, unknown: set[str]) -> Part:
+    measured, estimated = pair.flop(pair.measured), pair.flop(pair.estimated)
+    part = Part(pair.place, measured, estimated)
+    if not part.gap:
+        return part
+    found = _masked(pair)
+    left = part.gap - sum(each.flop for each in found)
+    if left:
+        found += _whole(pair, unknown, left) or _rule(pair)(pair)
+    return Part(pair.place, measured, estimated, tuple(each for each in found if each.flop))
+
+
+def _masked(pair: Pair) -> list[Found]:
+    """Lanes that masks switched off, known to the digit where masks were recorded; the rules see active lanes alone."""
+    if pair.record.counted_lanes != "full":
+        return []
+    rule = pair.record.rule
+    spare = sum(pair.measured.flop(rule, "full").values()) - sum(pair.measured.flop(rule, "active").values())
+    return [Found(causes.MASKED_LANES, spare, "the masks of the instructions say so")] if spare else []
+
+
+def _whole(pair: Pair, unknown: set[str], left: int) -> list[Found]:
+    """Places where the whole gap has one cause."""
+    if not pair.place.op:
+        return [] if pair.estimated else [Found(causes.BETWEEN, left, "no operator was running")]
+    names = [each.op for each in pair.shapes if each.op in unknown]
+    if names:
+        return [Found(causes.NO_FORMULA, left, f"{name} has no formula" if (name := names[0]) else "")]
+    if not pair.estimated and pair.cells:
+        name = pair.place.op.rpartition("::")[2]
+        return [Found(causes.FREE, left, f"{name} computes nothing that a formula would count")]
+    return []
+
+
+def _rule(pair: Pair) -> Rule:
+    estimated: Tally = pair.estimated
+    functions = any(key.operation is Operation.TRANSCENDENTAL for key in estimated)
+    if pair.mac:
+        return explain_attention if functions else explain_products
+    return explain_functions if functions else explain_values
