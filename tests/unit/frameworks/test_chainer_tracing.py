@@ -145,6 +145,69 @@ def test_functions(function: Callable[..., Any], shapes: tuple[Any, ...], expect
     assert operations(function, *(random(*shape) for shape in shapes)) == expected
 
 
+def with_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, followed by the gradients of all its arguments."""
+
+    def run(*arguments: Any) -> Any:
+        with chainer.using_config("enable_backprop", True):
+            variables = [chainer.Variable(argument) for argument in arguments]
+            made = function(*variables)
+            chainer.grad([made], variables, [chainer.Variable(np.ones_like(made.array))])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "expected"),
+    [
+        (lambda x, w: F.convolution_2d(x, w, pad=1), (IMAGE, (OUT, C, 3, 3)), {FMA: 2 * N * OUT * PLANE * C * 9}),
+        (lambda x, w: F.convolution_2d(x, w, pad=1, groups=2), (IMAGE, (OUT, C // 2, 3, 3)), {FMA: 2 * N * OUT * PLANE * C // 2 * 9}),
+        (lambda x, w: F.deconvolution_2d(x, w, stride=2), (IMAGE, (C, OUT, 2, 2)), {FMA: 2 * SIZE * OUT * 4}),
+        (lambda x, w: F.convolution_nd(x, w), ((N, C, H), (OUT, C, 3)), {FMA: 2 * N * OUT * (H - 2) * C * 3}),
+        # The gradients of input and weight, and of the bias a sum over the batch.
+        (F.linear, (ROWS, (OUT, C), (OUT,)), {FMA: 2 * N * C * OUT, ADD: N * OUT - OUT}),
+        (F.matmul, ((3, 4, 5), (3, 5, 2)), {FMA: 2 * 3 * 4 * 5 * 2}),
+        (lambda a, b: F.einsum("ij,jk->ik", a, b), ((4, 5), (5, 2)), {FMA: 2 * 4 * 5 * 2}),
+        (F.relu, (IMAGE,), {}),
+        (F.sigmoid, (IMAGE,), {MUL: 2 * SIZE, ADD: SIZE}),
+        (F.tanh, (IMAGE,), {MUL: 2 * SIZE, ADD: SIZE}),
+        (F.softmax, (ROWS,), {MUL: 2 * N * C, ADD: N * C - N + N * C}),
+        (lambda x: F.max_pooling_2d(x, 2), ((N, C, 8, 8),), {ADD: N * C * 16}),
+        (lambda x: F.average_pooling_2d(x, 2), ((N, C, 8, 8),), {ADD: N * C * 64, DIV: N * C * 16}),
+        (lambda x: F.unpooling_2d(x, 2, cover_all=False), (IMAGE,), {ADD: 4 * SIZE - SIZE}),
+        # Upwards from 7 x 9 to 14 x 18: every gradient weighed twice, for four points each.
+        (lambda x: F.resize_images(x, (2 * H, 2 * W)), (IMAGE,), {MUL: 2 * 4 * SIZE, FMA: 4 * 4 * SIZE}),
+        (lambda x: x**2, (ROWS,), {MUL: 2 * N * C}),
+        (lambda x: x**0.25, (ROWS,), {MUL: 2 * N * C, FUNCTION: N * C}),
+        (lambda x: F.sum(x, axis=1), (IMAGE,), {}),
+        (lambda x: F.reshape(x, (-1,)), (IMAGE,), {}),
+        (lambda x, y: x + y, (ROWS, ROWS), {}),
+        # One of two uses adds its gradient to the other's.
+        (lambda x: x * x, (ROWS,), {MUL: 2 * N * C, ADD: N * C}),
+        # σ once more, g · (b · y + s · (1 - b · y)), and a sum of g · y · (x - y) for each slope; a sum for each addend.
+        (
+            lambda x, w, b: F.swish(x, w) + F.broadcast_to(b, x.shape),
+            (ROWS, (C,), (C,)),
+            {FUNCTION: N * C, DIV: N * C, MUL: 6 * N * C, FMA: N * C, ADD: (1 + 2) * N * C + N * C - C + N * C - C},
+        ),
+        # t = h · o · (1 - tanh² c) + g, four gates and f · t: 3 + 4 · 3 + 1 products; three sigmoids and two tanh again.
+        (
+            lambda c, x: sum(F.lstm(c, x)),
+            ((N, OUT), (N, 4 * OUT)),
+            {MUL: 16 * N * OUT, ADD: (3 + 1 + 4 + 1) * N * OUT, DIV: 3 * N * OUT, FUNCTION: 5 * N * OUT},
+        ),
+        (F.local_response_normalization, (IMAGE,), {MUL: 3 * SIZE, DIV: SIZE, FMA: SIZE, ADD: N * PLANE * (3 + 4 + 5 + 5 + 4 + 3) - SIZE}),
+    ],
+)  # fmt: skip
+def test_gradients(function: Callable[..., Any], shapes: tuple[Any, ...], expected: Mapping[Operation, int]) -> None:
+    arguments = [random(*shape) for shape in shapes]
+    # The function alone works on variables here, too.
+    forward = Counter(operations(lambda *given: function(*map(chainer.Variable, given)), *arguments))
+    both = Counter(operations(with_gradients(function), *arguments))
+    both.subtract(forward)
+    assert +both == expected
+
+
 class Small(chainer.Chain):
     """Two convolutions of eight channels each by itself, one of them where a gradient of the input is wanted; and a product."""
 
