@@ -264,6 +264,24 @@ def test_a_training_step_with_its_real_gradients() -> None:
     assert [(ops.operation, ops.count) for ops in updates[0].operations] == [("fma", parameters)]
 
 
+def test_activations_at_their_peak() -> None:
+    class Steps(chainer.Chain):
+        def forward(self, x: Any) -> Any:
+            y = F.sigmoid(F.identity(x))
+            y = F.reshape(y, (-1,))  # a view: the same memory
+            z = F.tanh(y)
+            del y
+            return F.exp(F.exp(z))
+
+    told = trace(subject(Steps(), zeros(3, 4)), lambda op: None, train=False)
+    # z, its exponential, and that one's while it is made; the input, of which identity is a view, is not among them.
+    assert told.activations == 3 * 3 * 4 * 4
+    small = Small()
+    told = trace(subject(small, zeros(1, 8, 8, 8)), lambda op: None, train=False)
+    assert told.parameters == 4 * small.count_params()
+    assert told.activations == 4 * 2 * 8 * 8 * 8
+
+
 class Untouched(chainer.Chain):
     def __init__(self) -> None:
         super().__init__()

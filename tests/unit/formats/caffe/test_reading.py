@@ -300,6 +300,39 @@ def test_files_that_cannot_be_estimated(tmp_path: Path) -> None:
         estimate_model(Request(str(path)))
 
 
+def test_weights_alone_are_not_a_network(tmp_path: Path) -> None:
+    path = tmp_path / "net.caffemodel"
+    path.write_bytes(b"\n\x03net")
+    with pytest.raises(UsageError, match=r"Give the \.prototxt"):
+        estimate_model(Request(str(path)))
+
+
+def activations(folder: Path, text: str) -> tuple[int, str]:
+    told, _ = traced(folder, text)
+    return told.activations // 4, told.at
+
+
+def test_activations_at_their_peak(tmp_path: Path) -> None:
+    conv = 4 * 5 * 5
+    # The input is not among them, in place is no new blob, and the convolution is needed until the product is made.
+    assert activations(tmp_path, MODERN) == (conv + 10, "f")
+    flat = MODERN.replace(
+        'layer { name: "f"', 'layer { name: "flat" type: "Flatten" bottom: "c" top: "flat" }\nlayer { name: "f"'
+    ).replace('type: "InnerProduct" bottom: "c"', 'type: "InnerProduct" bottom: "flat"')
+    assert activations(tmp_path, flat) == (conv + 10, "f")
+    # A shortcut keeps the convolution; a result that nobody takes stays.
+    text = (
+        INPUT + 'layer { name: "a" type: "TanH" bottom: "data" top: "a" }'
+        'layer { name: "b" type: "TanH" bottom: "a" top: "b" }'
+        'layer { name: "c" type: "Eltwise" bottom: "a" bottom: "b" top: "c" }'
+        'layer { name: "d" type: "TanH" bottom: "data" top: "d" }'
+        'layer { name: "e" type: "TanH" bottom: "d" top: "e" }'
+        'layer { name: "f" type: "Eltwise" bottom: "d" bottom: "e" top: "f" }'
+    )
+    size = 3 * 7 * 7
+    assert activations(tmp_path, text) == (4 * size, "f")
+
+
 def test_huge_sizes_do_not_overflow(tmp_path: Path) -> None:
     text = f'input: "data" input_shape {{ dim: [1, {2**40}] }} {USE.replace("10", str(2**40))}'
     assert mac(traced(tmp_path, text)[1]) == 2**80
