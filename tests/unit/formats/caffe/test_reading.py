@@ -237,6 +237,8 @@ def named(kind: str, settings: str = "", bottom: str = "data", top: str = "out")
         (INPUT + named("Convolution", "convolution_param { num_output: 4 kernel_size: 3 group: 2 }"), "cannot part 3 channels"),
         (INPUT + named("Convolution", 'convolution_param { num_output: "4" }'), "'num_output' must be a whole number"),
         (INPUT + named("Convolution", "convolution_param { num_output: 4 kernel_h: 3 }"), "does not say its kernel_w"),
+        (INPUT + named("Convolution", 'bottom: "data" convolution_param { num_output: 4 kernel_size: 3 }'), "makes a blob of each bottom"),
+        (INPUT + named("SPP", "spp_param { pyramid_height: 1000000000 }"), "has a level of 8 x 8 bins"),
         (INPUT + named("Deconvolution", "convolution_param { num_output: 4 kernel_size: 1 pad: 9 }"), "leaves nothing"),
         (INPUT + named("Pooling", "pooling_param { kernel_size: 9 }"), "leaves nothing of its bottom"),
         (INPUT + named("Pooling", "pooling_param { kernel_size: 2 pad: 2 }"), "no less than its kernel"),
@@ -336,3 +338,10 @@ def test_activations_at_their_peak(tmp_path: Path) -> None:
 def test_huge_sizes_do_not_overflow(tmp_path: Path) -> None:
     text = f'input: "data" input_shape {{ dim: [1, {2**40}] }} {USE.replace("10", str(2**40))}'
     assert mac(traced(tmp_path, text)[1]) == 2**80
+    side = 2**40
+    pooled = f'input: "data" input_shape {{ dim: [1, 3, {side}, {side}] }}' + named(
+        "Pooling", "pooling_param { global_pooling: true }"
+    )
+    worth = estimate(traced(tmp_path, pooled)[1][0])
+    assert isinstance(worth, Work)
+    assert [count.instructions for count in worth.tally.values()] == [3 * (side**2 - 1)]
