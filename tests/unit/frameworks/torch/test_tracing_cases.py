@@ -81,7 +81,11 @@ CONVOLUTIONS = {
         (2, 4, 8, 8),
         2 * 8 * 8 * 4 * 9,
     ),
-    "transposed, grouped": (lambda: nn.ConvTranspose2d(6, 6, 2, stride=2, groups=3), (2, 6, 8, 8), 2 * 8 * 8 * 6 * 2 * 4),
+    "transposed, grouped": (
+        lambda: nn.ConvTranspose2d(6, 6, 2, stride=2, groups=3),
+        (2, 6, 8, 8),
+        2 * 8 * 8 * 6 * 2 * 4,
+    ),
 }
 
 

@@ -83,7 +83,7 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
         )
     numbers = getattr(torch, DTYPES[dtype])
     named: dict[str, Any] = {each.name: _tensor(each.shape, numbers, device) for each in wanted}
-    named |= {name: torch.ones(sizes, dtype=torch.int64) for name, sizes in feeding.masks(taken, wanted)}
+    named |= {name: torch.ones(sizes, dtype=torch.int64, device="cpu") for name, sizes in feeding.masks(taken, wanted)}
     if cache is not None:
         named["use_cache"] = True
     if feeding.PICTURE in taken and feeding.PICTURE not in named:
@@ -113,7 +113,7 @@ def _decoding(model: Any, named: dict[str, Any], cache: str, last: feeding.Input
         raise UsageError(f"{type(model).__name__} gives no cache back, so that it cannot decode token by token.")
     step: dict[str, Any] = {last.name: named[last.name][:, -1:].clone(), cache: filled, "use_cache": True}
     if feeding.DECODED_MASK in named:
-        step[feeding.DECODED_MASK] = torch.ones((batch, length + 1), dtype=torch.int64)
+        step[feeding.DECODED_MASK] = torch.ones((batch, length + 1), dtype=torch.int64, device="cpu")
     if output.get("encoder_last_hidden_state") is not None:
         outputs = config.transformers().modeling_outputs
         step["encoder_outputs"] = outputs.BaseModelOutput(last_hidden_state=output["encoder_last_hidden_state"])
