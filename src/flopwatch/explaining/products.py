@@ -18,6 +18,8 @@ from flopwatch.flops.operations import Operation
 _LANES = 16
 # A library multiplies a result by alpha, and what was there by beta: not more than twice per result.
 _SCALINGS = (0, 1, 2)
+# Products that a panel of a sum has at least.
+_PANEL = 64
 # Products of one place whose scalings are tried one by one.
 _FEW = 2
 # The most that Winograd's largest tiles and FFT save.
@@ -103,7 +105,7 @@ def match_products(products: Sequence[Product], done: int, summed: int, *, scali
         for blocks, made in sized(products, padding=base == mac):
             computed, results = sum(each.products for each in made), sum(each.results for each in made)
             # A kernel may do more than the products, by a little: nothing else is worth looking at.
-            if not 0 <= done - computed <= 2 * results + sum(max(each.packed) for each in products):
+            if not 0 <= done - computed <= _most_scaled(products, results):
                 continue
             if done > computed and not (scaling and _scaled(products, made, done - computed)):
                 continue
@@ -123,12 +125,20 @@ def _scaled(products: Sequence[Product], made: Sequence[Rounded], left: int) -> 
     """Whether `left` multiplications scale results or matrices a whole number of times."""
     packed = {sum(sizes) for sizes in every(*((0, *each.packed) for each in products[:_FEW]))}
     packed.add(2 * max(packed))
+    padded, plain = sum(each.results for each in made), sum(each.results for each in products)
     for times in every(_SCALINGS, repeat=min(len(products), _FEW)):
         for results in ([each.results for each in made], [each.results for each in products]):
             rest = left - sum(count * each for count, each in zip(times, results, strict=False))
             if rest in packed:
                 return True
-    return False
+    # Or each panel of a sum is scaled when it is added to the result.
+    panels = max(each.inner for each in products) // _PANEL
+    return any(count and left % count == 0 and left // count <= panels for count in (padded, plain))
+
+
+def _most_scaled(products: Sequence[Product], results: int) -> int:
+    panels = max(each.inner for each in products) // _PANEL
+    return max(2, panels) * results + sum(max(each.packed) for each in products)
 
 
 def _per_result(products: Sequence[Product], made: Sequence[Rounded], added: int) -> int | None:
