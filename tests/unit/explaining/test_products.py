@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from flopwatch.flops.operations import DType
 from flopwatch.record import Shapes
 from tests.unit.explaining.sides import asked, causes, lanes, needs, of, ran
-from flopwatch.flops.operations import DType
 
 IN, OUT, SIDE, KERNEL = 64, 128, 14, 3
 POSITIONS = SIDE * SIDE
