@@ -120,17 +120,16 @@ def _products(
     apart = measured.widest.get(FMA, 0)
     whole = _vectors(measured, values, rows)
     functions = [(one, apart // one) for one in whole if apart and apart % one == 0 and 0 < apart // one <= _FUSED]
-    first: tuple[int, int, dict[str, int]] | None = None
-    for blocks, each in sized(products, padding=True):
-        done = sum(one.products for one in each)
-        left = measured.fused - done
-        if left < 0:
-            continue
+    made = [(sum(one.products for one in each), blocks) for blocks, each in sized(products, padding=True)]
+    for done, blocks in made if functions else ():
         for computed, fused in functions:
-            if 0 <= left - fused * computed <= 2 * rows:
+            if 0 <= measured.fused - done - fused * computed <= 2 * rows:
                 return done, computed, blocks
+    first: tuple[int, int, dict[str, int]] | None = None
+    for done, blocks in made:
+        left = measured.fused - done
         for computed in whole:
-            if left % computed in (0, rows, 2 * rows) and 0 < left // computed <= _FUSED:
+            if left > 0 and left % computed in (0, rows, 2 * rows) and 0 < left // computed <= _FUSED:
                 if _multiplied(measured, products, computed, rows):
                     return done, computed, blocks
                 first = first or (done, computed, blocks)
