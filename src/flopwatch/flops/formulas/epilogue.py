@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 from flopwatch.events import Array
+from flopwatch.flops.formulas.elementwise import elementwise
 from flopwatch.flops.formulas.work import Numbers, Work, work
 
-# Operations for each element. Signs, comparisons and selections are free.
-UNARY: dict[str, dict[str, int]] = {
-    "none": {},
-    "relu": {"minmax": 1},
-    "relu6": {"minmax": 2},
-    "hardtanh": {"minmax": 2},
-    "leaky_relu": {"mul": 1},
-    "tanh": {"transcendental": 1},
-    # 1 / (1 + exp(-x)), and that times x.
-    "sigmoid": {"transcendental": 1, "add": 1, "div": 1},
-    "swish": {"transcendental": 1, "add": 1, "div": 1, "mul": 1},
-    "silu": {"transcendental": 1, "add": 1, "div": 1, "mul": 1},
-    # x · ½ · (1 + erf(x / √2)).
-    "gelu": {"transcendental": 1, "add": 1, "mul": 3},
-    # x · ½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))).
-    "gelu_tanh": {"transcendental": 1, "add": 2, "mul": 6},
+# Names that kernels have for activations, and the row of the table of functions that says what one costs.
+_FUNCTIONS = {
+    "gelu": "gelu",
+    "gelu_tanh": "gelu_tanh",
+    "hardswish": "hardswish",
+    "leaky_relu": "leaky_relu",
+    "sigmoid": "sigmoid",
+    "silu": "silu",
+    "swish": "silu",
 }
-
-BINARY: dict[str, dict[str, int]] = {
-    "none": {},
-    "add": {"add": 1},
-    "sum": {"add": 1},
-    "sub": {"add": 1},
-    "mul": {"mul": 1},
-    "div": {"div": 1},
-}
+_LIMITS = {"relu": 1, "relu6": 2, "hardtanh": 2}
 
 
 def unary(numbers: Numbers | Array, name: str | None, elements: int) -> Work | None:
     """An activation of so many elements, by the name that kernels have for it; None for one that is not known."""
-    return _of(numbers, UNARY.get(name or "none"), elements)
+    if name in (None, "", "none"):
+        return Work()
+    if name in _LIMITS:
+        return work(numbers, minmax=_LIMITS[name] * elements)
+    if name == "tanh":
+        return work(numbers, transcendental=elements)
+    return elementwise(_FUNCTIONS[name], numbers, elements) if name in _FUNCTIONS else None
 
 
 def binary(numbers: Numbers | Array, name: str | None, elements: int) -> Work | None:
     """Arithmetic of so many elements with another tensor; None for one that is not known."""
-    return _of(numbers, BINARY.get(name or "none"), elements)
-
-
-def _of(numbers: Numbers | Array, counts: dict[str, int] | None, elements: int) -> Work | None:
-    return None if counts is None else work(numbers, **{name: count * elements for name, count in counts.items()})
+    if name in (None, "", "none"):
+        return Work()
+    if name in ("add", "sum", "sub"):
+        return work(numbers, add=elements)
+    if name == "mul":
+        return work(numbers, mul=elements)
+    return work(numbers, div=elements) if name == "div" else None

@@ -119,3 +119,25 @@ def connectionist_temporal(numbers: On, lengths: Sequence[int], labels: Sequence
         add=7 * states + 4 * rows,
         transcendental=4 * states + 3 * rows,
     )
+
+
+def connectionist_temporal_backward(
+    numbers: On, lengths: Sequence[int], labels: Sequence[int], *, classes: int
+) -> Work:
+    """CTC, backward: log β over the same states, from behind; log α given.
+
+    Each state before the last step costs what it costs forward; then log α + log β is taken, by log-sum-exp, into the place of
+    its label at that step. Of each step and class comes (exp(log p) - exp(place + loss - log p))·g.
+    """
+    states = ends = values = 0
+    for steps_of, label in zip(lengths, labels, strict=True):
+        states += max(steps_of - 1, 0) * (2 * label + 1)
+        ends += (2 if label else 1) if steps_of else 0
+        values += steps_of * classes
+    return work(
+        numbers,
+        minmax=3 * states,
+        add=(7 + 1 + 4) * states + ends + 3 * values,
+        transcendental=(4 + 3) * states + 2 * values,
+        mul=values,
+    )

@@ -50,11 +50,18 @@ def batch_norm(
 
     In training mean and variance are those of the batch, and running ones are updated if there are any; else they are given.
     """
-    normalised = scale_and_shift(numbers, elements, channels, weight=weight, bias=bias)
-    if not training:
-        return inverse_deviation(numbers, channels) + normalised
-    made = batch_norm_statistics(numbers, elements, channels) + normalised
-    return made + running_statistics(numbers, channels) if running else made
+    # The sum of what the functions above give, made at once: every network has many of these.
+    of_batch = elements if training else 0
+    inner = steps(elements, channels) if training else 0
+    updated = channels if training and running else 0
+    return work(
+        numbers,
+        add=2 * inner + of_batch + channels,
+        mul=of_batch + channels * (weight + (not bias)) + 2 * updated,
+        fma=elements + (channels if bias else 0) + 2 * updated,
+        div=(3 if training else 1) * channels + updated,
+        sqrt=channels,
+    )
 
 
 def batch_norm_sums(numbers: On, elements: int, channels: int, *, bias: bool, weight: bool) -> Work:
@@ -65,6 +72,17 @@ def batch_norm_sums(numbers: On, elements: int, channels: int, *, bias: bool, we
         add=(inner if bias else 0) + (elements + inner if weight else 0),
         mul=elements if weight else 0,
     )
+
+
+def joined_statistics(numbers: On, parts: int, channels: int) -> Work:
+    """Mean and 1/σ of each channel from those of several parts of a batch, mean m and 1/s of n samples each.
+
+    mean = Σ n·m / N and variance = Σ n·(s² - eps + (m - mean)²) / N.
+    """
+    each = parts * channels
+    inner = steps(each, channels)
+    made = work(numbers, mul=4 * each, add=3 * each + 2 * inner, div=each + 2 * channels)
+    return made + inverse_deviation(numbers, channels)
 
 
 def batch_norm_backward_input(
@@ -112,14 +130,15 @@ def layer_norm(numbers: On, elements: int, rows: int, *, weight: bool = True, bi
 
     Mean, differences, variance, 1/σ; then of each element a product with it, and with the weight and the bias that there are.
     """
-    affine = work(
+    inner = steps(elements, rows)
+    return work(
         numbers,
+        add=2 * inner + elements + rows + (elements if bias and not weight else 0),
+        mul=2 * elements + (elements if weight and not bias else 0),
         fma=elements if weight and bias else 0,
-        mul=elements if weight and not bias else 0,
-        add=elements if bias and not weight else 0,
+        div=3 * rows,
+        sqrt=rows,
     )
-    normalised = work(numbers, mul=elements)
-    return variance(numbers, elements, rows) + inverse_deviation(numbers, rows if elements else 0) + normalised + affine
 
 
 def layer_norm_backward(

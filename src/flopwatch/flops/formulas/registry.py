@@ -14,23 +14,41 @@ Formula = Callable[[Op], Work | Free | Unknown]
 F = TypeVar("F", bound=Formula)
 
 # A sibling for each dialect, loaded when the first operator of it is seen.
-DIALECTS: tuple[str, ...] = ("aten", "caffe")
+DIALECTS: tuple[str, ...] = ("aten", "caffe", "chainer", "onnx")
 # Other namespaces of operators whose formulas stand among those of a dialect.
 HOSTED: Mapping[str, str] = dict.fromkeys(
     (
+        "_c10d_functional",
+        "_c10d_functional_autograd",
+        "_dtensor",
         "_quantized",
+        "c10d",
+        "c10d_functional",
+        "debug_mode_ops",
+        "debugprims",
+        "export",
+        "fsdp",
         "inductor",
+        "mempool",
         "mkl",
         "mkldnn",
         "mkldnn_prepacked",
         "onednn",
+        "prim",
+        "prims",
+        "profiler",
         "quantized",
+        "rngprims",
         "sparse",
+        "streams",
         "symm_mem",
         "torch_attn",
         "torchvision",
     ),
     "aten",
+) | dict.fromkeys(
+    ("ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"),
+    "onnx",
 )
 
 _formulas: dict[str, Formula] = {}

@@ -144,11 +144,11 @@ def grid_sample_backward(
 ) -> Work:
     """Gradients of `grid_sample` to the image and to the positions.
 
-    Positions and weights are computed again. Image: each gradient is, times each weight, added to a point (nearest: added).
-    Positions, "linear": for each channel and coordinate, the gradient times the slope: 2^(axes - 1) differences of neighbours
-    between which the other coordinates interpolate, each times its gradient and its weight; the 2^axes / 2 weights of the other
-    axes are products that the first direction shares. "cubic": 4 + 1 sums of products along each coordinate, with the slopes of
-    the weights. Each is scaled back to the grid by one product (and for what padding "reflection" turned round, free).
+    Positions and weights are computed again. Image: each gradient, times each weight, is added to a point (nearest: is added).
+    Positions, "linear": for each channel and coordinate 2^(axes - 1) differences of neighbours, summed with the weights that the
+    other axes give them (products, with three axes), times the gradient and added up over the channels. "cubic": slopes of the four
+    weights, (3(a + 2) t - 2(a + 3)) t and (3a t - 10a) t + 8a, then as in `cubic` for each coordinate, times the gradient and added
+    up. Each coordinate is scaled back to the grid by a product; what reflection turned round is free.
     """
     parts = [positions(numbers, points * axes, padding if mode != "cubic" else "zeros", corners)]
     values = points * channels
@@ -162,14 +162,14 @@ def grid_sample_backward(
         if image:
             parts.append(cubic_backward(numbers, values))
         if grid:
-            slopes = work(numbers, add=3 * axes * points, mul=CUBIC * axes * points, fma=CUBIC * axes * points)
+            slopes = work(numbers, mul=2 * axes * points, fma=6 * axes * points)
             parts += [slopes, axes * cubic(numbers, values), work(numbers, fma=axes * values, mul=axes * points)]
         return total(parts)
     parts.append(work(numbers, add=2 * axes * points, mul=_corner_products(axes) * points))
     if image:
         parts.append(work(numbers, fma=2**axes * values))
     if grid:
-        slopes = work(numbers, add=half * axes * values, mul=half * axes * values, fma=half * axes * values)
+        slopes = work(numbers, add=half * axes * values, mul=axes * values, fma=half * axes * values)
         between = half * axes if axes == 3 else 0
         parts += [slopes, work(numbers, mul=(between + axes) * points)]
     return total(parts)

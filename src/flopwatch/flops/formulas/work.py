@@ -147,11 +147,13 @@ _NUMBERS: Mapping[str, Numbers] = {
     **dict.fromkeys(
         ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), Numbers(DType.FP8)
     ),
-    # Smaller integers are widened to bytes before anything is done with them.
+    # Smaller numbers are widened to bytes before anything is done with them.
+    **dict.fromkeys(("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"), Numbers(DType.FP8)),
     **dict.fromkeys(
         ("bool", "int8", "uint8", "qint8", "quint8", "quint4x2", "quint2x4", "int4", "uint4", "float4_e2m1fn_x2"),
         Numbers(DType.INT8),
     ),
+    **dict.fromkeys(("int2", "uint2"), Numbers(DType.INT8)),
     **dict.fromkeys(("int16", "uint16"), Numbers(DType.INT16)),
     **dict.fromkeys(("int32", "uint32", "qint32"), Numbers(DType.INT32)),
     **dict.fromkeys(("int64", "uint64"), Numbers(DType.INT64)),

@@ -38,8 +38,8 @@ def trace(
     if batch is not None and batch < 1:
         raise UsageError(f"A batch cannot have {batch} images.", todo="Give a number from 1 on.")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
         raise UsageError(f"{path} cannot be read as text.", seen=f"{error}.") from error
     network = _spelled(read(parse(text, path.name)))
     blobs, notes = fed(network, batch, shapes)

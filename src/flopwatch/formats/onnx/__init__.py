@@ -36,4 +36,5 @@ def trace(
         notes.append(f"Shapes depend on numbers in files that are not there: {', '.join(model.missing)}.")
     opset = model.opsets.get("")
     how = f"from the graph of {model.name}" + (f" (opset {opset})" if opset else "")
-    return Traced(walk.parts, how, tuple(notes), parameters=walk.parameters, buffers=walk.buffers)
+    peak = walk.activations
+    return Traced(walk.parts, how, tuple(notes), peak.peak, peak.at, walk.parameters, walk.buffers)

@@ -30,7 +30,7 @@ def name_of(call: Call) -> str:
 def op_of(call: Call, outputs: Sequence[Value], layer: str) -> Op:
     """The event of a call. Where shapes are missing that its work depends on, its name says so, and no formula has that name.
 
-    Beside each argument that is a small integer tensor of known numbers stands "NAME_value", a list of them; "since_version"
+    Beside each argument that is a small tensor of known numbers stands "NAME_value", a list of them; "since_version"
     is the version of the operator.
     """
     name = name_of(call)
@@ -82,7 +82,7 @@ def _arguments(call: Call) -> Mapping[str, Any]:
             break
         value = call.inputs[place] if place < len(call.inputs) else None
         found[name] = _argument(value)
-        if value is not None and value.data is not None and value.data.dtype.kind in "iub" and value.data.size <= _FEW:
+        if value is not None and value.data is not None and value.data.dtype.kind in "iubf" and value.data.size <= _FEW:
             found[f"{name}_value"] = value.data.reshape(-1).tolist()
     return found
 

@@ -38,7 +38,7 @@ def entrance(model: Model, *, dims: Mapping[str, int], shapes: Shapes, batch: in
     made = Entrance(dims=dict(dims))
     axes = {each.name: _axes(each) for each in inputs}
     known = {name for names in axes.values() for name in names or () if isinstance(name, str)}
-    known |= {dim.dim_param for info in _infos(model) for dim in _dims(info.type)}
+    known |= {dim.dim_param for info in _infos(model) for dim in _dims(info.type) if dim.dim_param}
     for name, size in dims.items():
         if name not in known:
             raise UsageError(f"No size of {model.name} is called {name!r}.", todo=_offer("Its sizes", sorted(known)))

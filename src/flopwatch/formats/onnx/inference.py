@@ -11,18 +11,17 @@ from flopwatch.formats.onnx import contrib_shapes
 from flopwatch.formats.onnx.values import BOOL, FEW, Value, elements, of_data, of_type, roots_of, type_of
 
 # Their results are different each time, or need more than their inputs.
-_NOT_FOLDED = frozenset(
-    ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout")
-    + ("ImageDecoder", "StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringSplit", "StringConcat")
+_NOT_FOLDED = (
+    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli Dropout ImageDecoder StringNormalizer "
+    "TfIdfVectorizer RegexFullMatch StringSplit StringConcat"
 )
 _FEW_FLOATS = 1024
 _FLOATING = frozenset((1, 10, 11, 16))
 # The first versions of these came without a rule for shapes; their result is as their first input.
-_ALIKE = frozenset(
-    ("Add", "Sub", "Mul", "Div", "Max", "Min", "Mean", "Sum", "Log", "Exp", "Sqrt", "Reciprocal", "Abs", "Neg", "Ceil", "Floor")
-    + ("Clip", "Sigmoid", "Tanh", "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "HardSigmoid", "Dropout", "Cast")
-    + ("BatchNormalization", "InstanceNormalization", "GroupNormalization")
-)  # fmt: skip
+_ALIKE = (
+    "Add Sub Mul Div Max Min Mean Sum Log Exp Sqrt Reciprocal Abs Neg Ceil Floor Clip Sigmoid Tanh Relu LeakyRelu PRelu Elu Selu "
+    "HardSigmoid Dropout Cast BatchNormalization InstanceNormalization GroupNormalization"
+)
 
 
 @dataclass(slots=True)
@@ -114,7 +113,13 @@ class Inference:
         types = self._infer(call, inputs, opsets)
         found = [of_type(types[name]) if name in types else Value() for name in names]
         first = call.inputs[0] if call.inputs else None
-        if found and found[0].shape is None and not call.domain and call.node.op_type in _ALIKE and first is not None:
+        if (
+            found
+            and found[0].shape is None
+            and not call.domain
+            and call.node.op_type in _ALIKE.split()
+            and first is not None
+        ):
             found[0] = Value(first.shape, found[0].dtype or first.dtype)
         if call.node.op_type == "Dropout" and len(found) > 1 and found[1].shape is None:
             found[1] = Value(found[0].shape, BOOL)
@@ -150,7 +155,7 @@ class Inference:
         return found
 
     def _small(self, call: Call, outputs: Sequence[Value]) -> bool:
-        if call.domain or call.schema is None or call.node.op_type in _NOT_FOLDED:
+        if call.domain or call.schema is None or call.node.op_type in _NOT_FOLDED.split():
             return False
         given = [value for value in call.inputs if value is not None]
         if any(value.data is None for value in given):

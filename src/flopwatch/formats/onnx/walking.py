@@ -9,10 +9,13 @@ from typing import Any
 
 from flopwatch.errors import UsageError
 from flopwatch.events import Op, Part
+from flopwatch.flops.classify import Free
+from flopwatch.flops.formulas import lookup
 from flopwatch.formats.onnx import calls, control, sequences
 from flopwatch.formats.onnx.entrance import Entrance
 from flopwatch.formats.onnx.inference import Call, Inference, schema_of
 from flopwatch.formats.onnx.loading import Model, complaint
+from flopwatch.formats.onnx.memory import Activations
 from flopwatch.formats.onnx.values import BOOL, INT64, NAMES, TEXT, Value, bytes_of, elements, of_type
 
 Emit = Callable[[Op], None]
@@ -29,7 +32,8 @@ STATISTICS = {"BatchNormalization": (3, 4)}
 class Frame:
     """A graph or function that is being followed: its values, on top of those around it.
 
-    `declared` are the types that the file gives for its values, `bindings` the attributes of a call of a function.
+    `declared` are the types that the file gives for its values, `bindings` the attributes of a call of a function. `top` is the
+    graph of the whole model.
     """
 
     opsets: Mapping[str, int]
@@ -38,6 +42,7 @@ class Frame:
     values: dict[str, Value] = field(default_factory=dict)
     declared: dict[str, Any] = field(default_factory=dict)
     bindings: Mapping[str, Any] = field(default_factory=dict)
+    top: bool = False
 
     def find(self, name: str) -> Value | None:
         """A value by its name, from the graphs around this one too."""
@@ -71,6 +76,7 @@ class Walk:
         self._constants: dict[str, Held] = {}
         self._functions = {(each.domain, each.name, _overload(each)): each for each in model.proto.functions}
         self._depth = 0
+        self.activations = Activations(model.proto.graph)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -79,7 +85,7 @@ class Walk:
 
     def run(self) -> list[Value]:
         """Follow the whole model; gives the values of its outputs."""
-        return self.graph(self.model.proto.graph, Frame(self.model.opsets), self._entrance.values)
+        return self.graph(self.model.proto.graph, Frame(self.model.opsets, top=True), self._entrance.values)
 
     def emit(self, op: Op) -> None:
         """Tell of an operator."""
@@ -152,9 +158,12 @@ class Walk:
             outputs = self._call(function, node, inputs, frame, layer)
         else:
             outputs = self._primitive(node, domain, inputs, frame, layer)
-        for name, value in zip(node.output, outputs, strict=False):
-            if name:
-                frame.values[name] = value
+        made = {name: value for name, value in zip(node.output, outputs, strict=False) if name}
+        frame.values.update(made)
+        if frame.top:
+            found = lookup(calls.name_of(Call(node, domain, 0, inputs)))
+            view = isinstance(found, Free) and not found.moves
+            self.activations.step(node, layer, made, view=view)
 
     def _primitive(self, node: Any, domain: str, inputs: list[Value | None], frame: Frame, layer: str) -> list[Value]:
         version = frame.opsets.get(domain, 1)
@@ -222,7 +231,7 @@ class Walk:
         return [self._output(name, inner) for name in function.output]
 
     def _layer(self, node: Any, frame: Frame) -> str:
-        own = node.name or next((name for name in node.output if name), node.op_type)
+        own: str = node.name or next((name for name in node.output if name), node.op_type)
         return frame.prefix + own
 
     def _part(self, layer: str, call: Call) -> None:
@@ -261,4 +270,4 @@ def bound(node: Any, bindings: Mapping[str, Any]) -> Any:
 
 
 def _overload(proto: Any) -> str:
-    return getattr(proto, "overload", "")
+    return str(getattr(proto, "overload", ""))

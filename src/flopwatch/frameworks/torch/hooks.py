@@ -227,11 +227,19 @@ class TorchHooks:
 
 
 def _definer(module: nn.Module) -> type | None:
-    """The class whose `forward` a module runs, if that is a function written in Python."""
+    """The class whose `forward` a module runs, if that is a function written in Python that can be replaced."""
     for owner in type(module).__mro__:
         if "forward" in vars(owner):
-            return owner if owner is not nn.Module and isinstance(vars(owner)["forward"], FunctionType) else None
+            found = vars(owner)["forward"]
+            if owner is nn.Module or not isinstance(found, FunctionType) or _asks_for_itself(found):
+                return None
+            return owner
     return None
+
+
+def _asks_for_itself(function: FunctionType) -> bool:
+    # Some look whether the class still has them, and do something else if not (checkpointing, in transformers' layers).
+    return function.__code__.co_name in function.__code__.co_freevars
 
 
 def _subclasses(base: Any) -> Iterator[Any]:

@@ -95,7 +95,7 @@ def find(request: Request, *, empty: bool = False) -> ModelSubject:
         raise UsageError(f"There is no phase {request.phase!r}.", todo=f"Choose one of: {', '.join(PHASES)}.")
     shapes = tuple(inputs.parse_shape(text) for text in request.shapes)
     image = inputs.locate_image(request.image) if request.image is not None else None
-    framework, build = _builder(request, shapes, abstract=empty)
+    framework, build = _builder(request, shapes, empty=empty)
     _load(framework)
     with seeded(request.seed):
         made, hollow = _made(build, empty=empty and framework == "torch")
@@ -168,7 +168,7 @@ def is_file(name: str) -> bool:
 
 
 def _builder(
-    request: Request, shapes: tuple[inputs.Shape, ...], *, abstract: bool
+    request: Request, shapes: tuple[inputs.Shape, ...], *, empty: bool
 ) -> tuple[str, Callable[[], catalogue.Made]]:
     name = request.name
     configured = not is_file(name) and huggingface.is_config(name)
@@ -180,7 +180,7 @@ def _builder(
             todo="That is for models by their config.json; give --input, such as 1x128:int64.",
         )
     if configured:
-        return huggingface.builder(request, shapes, abstract=abstract)
+        return huggingface.builder(request, shapes, empty=empty)
     path, separator, factory = name.rpartition(":")
     if is_file(name):
         return files.builder(

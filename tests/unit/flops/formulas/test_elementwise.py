@@ -16,7 +16,7 @@ from flopwatch.flops.operations import DType, Operation
 from tests.unit.flops.formulas.counting import Counting, Number, larger, operations, smaller, sqrt
 
 FP32 = Numbers(DType.FP32)
-TRANSCENDENTALS = ("exp", "expm1", "log", "log1p", "sin", "tanh", "erf")
+TRANSCENDENTALS = ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf")
 
 
 def extreme(of: Any) -> Any:
@@ -30,7 +30,7 @@ def evaluated(equation: str) -> Counter[Operation]:
     names: dict[str, Any] = {
         name: (lambda of: lambda number: number.function(of))(getattr(math, name)) for name in TRANSCENDENTALS
     }
-    names |= {"sqrt": sqrt, "abs": abs, "max": extreme(larger), "min": extreme(smaller)}
+    names |= {"i0": names["exp"], "sqrt": sqrt, "abs": abs, "max": extreme(larger), "min": extreme(smaller)}
     names |= {"floor": lambda number: seen.number(math.floor(number.value)), "where": lambda _, one, other: one}
     names |= {letter: seen.number(0.1 * (1 + index)) for index, letter in enumerate("xyzwrg")}
     constants = set(compile(equation, "equation", "eval").co_names) - set(names)

@@ -118,6 +118,27 @@ def test_connectionist_temporal(samples: list[tuple[int, int]]) -> None:
     assert operations(losses.connectionist_temporal(FP32, lengths, labels_of)) == +seen.operations
 
 
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), min_size=1, max_size=3), st.integers(1, 4))
+def test_connectionist_temporal_backward(samples: list[tuple[int, int]], classes: int) -> None:
+    seen = Counting()
+    for steps, labels in samples:
+        alphas = [[seen.number() for _ in range(2 * labels + 1)] for _ in range(steps)]
+        states = [seen.number() for _ in range(2 * labels + 1)]
+        for alpha in alphas[-1][-2:]:
+            _ = alpha + states[0]
+        for step in reversed(range(steps - 1)):
+            states = [likeliest([state, states[0], states[-1]]) + seen.number(0.2) for state in states]
+            place = seen.number()
+            for alpha, beta in zip(alphas[step], states, strict=True):
+                place = likeliest([place, alpha + beta])
+        for _ in range(steps * classes):
+            place, loss, probability, g = seen.numbers(4)
+            _ = (exp(probability) - exp(place + loss - probability)) * g
+    lengths, labels_of = zip(*samples, strict=True)
+    made = losses.connectionist_temporal_backward(FP32, lengths, labels_of, classes=classes)
+    assert operations(made) == +seen.operations
+
+
 @pytest.mark.parametrize(
     ("reduction", "operations_of"),
     [

@@ -35,7 +35,7 @@ def test_batch_norm(channels: int, size: int, training: bool, running: bool, wei
     for row in seen.numbers(channels, size):
         w, b, mean, variance, stored_mean, stored_variance = seen.numbers(6)
         if training:
-            mean, differences, variance = statistics(row)
+            mean, _, variance = statistics(row)
             if running:
                 unbiased = variance / 1.5  # of the sum of squares by n - 1
                 _ = stored_mean * 0.9 + mean * 0.1, stored_variance * 0.9 + unbiased * 0.1
@@ -174,6 +174,19 @@ def test_local_response_norm(channels: int, reach: int) -> None:
         held += len(window)
         _ = line[channel] / exp(added(window) * 0.1 + 1.0)
     assert operations(norms.local_response_norm(FP32, channels, held)) == +seen.operations
+
+
+@given(SMALL, SMALL)
+def test_joined_statistics(parts: int, channels: int) -> None:
+    seen = Counting()
+    for means, inverses, counts in seen.numbers(channels, 3, parts):
+        mean: Any = added(n * m for n, m in zip(counts, means, strict=True)) / 8
+        terms = []
+        for m, i, n in zip(means, inverses, counts, strict=True):
+            deviation, offset = 1 / i, m - mean
+            terms.append(n * (deviation * deviation - EPS + offset * offset))
+        inverse(added(terms) / 8)
+    assert operations(norms.joined_statistics(FP32, parts, channels)) == +seen.operations
 
 
 def test_layer_norm_of_ten_rows_of_a_hundred() -> None:

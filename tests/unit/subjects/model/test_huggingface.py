@@ -37,7 +37,7 @@ def shapes(subject):
 
 
 def test_a_language_model_is_built_on_meta_and_fed_tokens(tmp_path):
-    subject = find(Request(written(tmp_path, LLAMA), batch=2, sequence=8), abstract=True)
+    subject = find(Request(written(tmp_path, LLAMA), batch=2, sequence=8), empty=True)
     assert type(subject.model) is transformers.LlamaForCausalLM and not subject.model.training
     assert {parameter.device.type for parameter in subject.model.parameters()} == {"meta"}
     assert subject.arguments == () and shapes(subject) == {"input_ids": (2, 8)}
@@ -51,10 +51,10 @@ def test_the_file_itself_will_do_and_a_model_for_measuring_has_weights(tmp_path)
 
 
 def test_an_input_of_another_shape_takes_the_place_of_the_first(tmp_path):
-    subject = find(Request(written(tmp_path, T5), shapes=("3x7:int64", "3x5")), abstract=True)
+    subject = find(Request(written(tmp_path, T5), shapes=("3x7:int64", "3x5")), empty=True)
     assert shapes(subject) == {"input_ids": (3, 7), "decoder_input_ids": (3, 5)}
     assert subject.kwargs["decoder_input_ids"].dtype == torch.int64
-    only = find(Request(written(tmp_path, T5), shapes=("3x7:int64",), sequence=5), abstract=True)
+    only = find(Request(written(tmp_path, T5), shapes=("3x7:int64",), sequence=5), empty=True)
     assert shapes(only) == {"input_ids": (3, 7), "decoder_input_ids": (3, 5)}
 
 
@@ -71,25 +71,25 @@ def test_an_input_of_another_shape_takes_the_place_of_the_first(tmp_path):
     ids=lambda value: value.get("model_type", ""),
 )
 def test_each_kind_of_model_is_fed_what_it_is_for(tmp_path, config, expected):
-    assert shapes(find(Request(written(tmp_path, config)), abstract=True)) == expected
+    assert shapes(find(Request(written(tmp_path, config)), empty=True)) == expected
 
 
 def test_a_config_without_an_architecture_gets_the_one_that_fits(tmp_path):
     for config, name in ((BERT, "BertForMaskedLM"), (LLAMA, "LlamaForCausalLM"), (T5, "T5ForConditionalGeneration")):
         without = {key: value for key, value in config.items() if key != "architectures"}
-        assert type(find(Request(written(tmp_path, without)), abstract=True).model).__name__ == name
+        assert type(find(Request(written(tmp_path, without)), empty=True).model).__name__ == name
 
 
 def test_the_datatype_is_the_configs_unless_another_is_asked_for(tmp_path):
     name = written(tmp_path, {**LLAMA, "dtype": "bfloat16"})
-    assert find(Request(name), abstract=True).dtype == "bf16"
-    subject = find(Request(name, dtype="fp16"), abstract=True)
+    assert find(Request(name), empty=True).dtype == "bf16"
+    subject = find(Request(name, dtype="fp16"), empty=True)
     assert subject.dtype == "fp16" and {each.dtype for each in subject.model.parameters()} == {torch.float16}
 
 
 @pytest.mark.parametrize("config", [LLAMA, MIXTRAL], ids=lambda config: config["model_type"])
 def test_decoding_takes_one_token_and_a_cache(tmp_path, config):
-    subject = find(Request(written(tmp_path, config), batch=2, sequence=8, phase="decode"), abstract=True)
+    subject = find(Request(written(tmp_path, config), batch=2, sequence=8, phase="decode"), empty=True)
     assert shapes(subject) == {"input_ids": (2, 1)} and subject.tokens == 2
     assert subject.source == "input_ids 2x1:int64 after 8 tokens in a cache"
     numbers = 2 * LAYERS * (2 * GROUPS * 8 * WIDTH)
@@ -105,14 +105,14 @@ def test_each_step_of_decoding_begins_with_the_same_cache(tmp_path):
 
 
 def test_an_encoder_runs_once_before_its_decoder(tmp_path):
-    subject = find(Request(written(tmp_path, T5), shapes=("1x7:int64", "1x5:int64"), phase="decode"), abstract=True)
+    subject = find(Request(written(tmp_path, T5), shapes=("1x7:int64", "1x5:int64"), phase="decode"), empty=True)
     assert shapes(subject) == {"decoder_input_ids": (1, 1)}
     assert subject.kwargs["encoder_outputs"].last_hidden_state.shape[:2] == (1, 7)
     assert "the encoder ran before and is not counted" in subject.notes
 
 
 def test_decoding_leaves_a_position_for_the_next_token(tmp_path):
-    assert find(Request(written(tmp_path, GPT2), phase="decode"), abstract=True).source.endswith(
+    assert find(Request(written(tmp_path, GPT2), phase="decode"), empty=True).source.endswith(
         "after 31 tokens in a cache"
     )
 
@@ -121,9 +121,9 @@ def test_the_library_is_as_it_was(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMERS_OFFLINE", "0")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     before = dict(os.environ), constants.HF_HUB_OFFLINE, transformers.utils.logging.get_verbosity()
-    find(Request(written(tmp_path, LLAMA), sequence=8), abstract=True)
+    find(Request(written(tmp_path, LLAMA), sequence=8), empty=True)
     with pytest.raises(UsageError):
-        find(Request(written(tmp_path, {**LLAMA, "num_attention_heads": "many"})), abstract=True)
+        find(Request(written(tmp_path, {**LLAMA, "num_attention_heads": "many"})), empty=True)
     assert (dict(os.environ), constants.HF_HUB_OFFLINE, transformers.utils.logging.get_verbosity()) == before
 
 
@@ -135,7 +135,7 @@ def test_a_backbone_is_built_without_the_weights_that_it_asks_for(tmp_path):
         "use_timm_backbone": True,
         "backbone": "resnet18",
     }
-    assert find(Request(written(tmp_path, config)), abstract=True).source == "pixel_values 1x3x224x224"
+    assert find(Request(written(tmp_path, config)), empty=True).source == "pixel_values 1x3x224x224"
 
 
 def test_code_of_a_model_is_not_run(tmp_path):
@@ -143,7 +143,7 @@ def test_code_of_a_model_is_not_run(tmp_path):
     (tmp_path / "modeling_mine.py").write_text("raise SystemExit('ran')")
     with pytest.raises(UsageError, match=r"code of its own \(modeling_mine.MineForCausalLM\), which is not run"):
         find(Request(written(tmp_path, {**LLAMA, "model_type": "mine", "auto_map": theirs})))
-    subject = find(Request(written(tmp_path, {**LLAMA, "auto_map": theirs})), abstract=True)
+    subject = find(Request(written(tmp_path, {**LLAMA, "auto_map": theirs})), empty=True)
     assert type(subject.model) is transformers.LlamaForCausalLM
     assert any("auto_map" in note for note in subject.notes)
 
@@ -166,7 +166,7 @@ def test_code_of_a_model_is_not_run(tmp_path):
 )
 def test_a_config_that_nobody_can_build(tmp_path, config, said):
     with pytest.raises(UsageError, match=said):
-        find(Request(written(tmp_path, config)), abstract=True)
+        find(Request(written(tmp_path, config)), empty=True)
 
 
 def test_a_file_that_is_no_config(tmp_path):
@@ -209,7 +209,7 @@ def test_wishes_that_a_model_cannot_fulfil(tmp_path, config, options, said):
         (tmp_path / "photograph.png").touch()
         options = {"image": str(tmp_path / "photograph.png")}
     with pytest.raises(UsageError, match=said):
-        find(Request(written(tmp_path, config), **options), abstract=True)
+        find(Request(written(tmp_path, config), **options), empty=True)
 
 
 def test_tokens_of_a_named_model_cannot_be_chosen_by_number():

@@ -144,7 +144,7 @@ def test_shapes():
     assert parse_shape("1x3x224x224") == Shape((1, 3, 224, 224))
     assert parse_shape("2,5:int64") == Shape((2, 5), integer=True)
     assert str(parse_shape("1x128:int64").with_batch(4)) == "4x128:int64"
-    for wrong in ("", "0x3", "ax3", "3x", "1x2:fp8", "-1x3"):
+    for wrong in ("", "ax3", "3x", "1x2:fp8", "-1x3"):
         with pytest.raises(UsageError):
             parse_shape(wrong)
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from flopwatch.events import Array, Op
-from flopwatch.flops.classify import Free
+from flopwatch.flops.classify import Free, Unknown
 from flopwatch.flops.formulas import Work, accumulation, formula, free, work
+from flopwatch.flops.formulas.aten.arguments import result_of
 from flopwatch.flops.formulas.work import numbers_of
 
 _HOW = {"sum": "sum", "mean": "mean", "prod": "prod", "amax": "max", "amin": "max", "max": "max", "min": "max"}
@@ -122,8 +123,7 @@ def put(op: Op) -> Work | Free:
 @formula("aten::segment_reduce")
 def segment_reduce(op: Op) -> Work:
     """Rows of each segment of `data` joined, along `axis`, the first by default."""
-    given, made = op.arguments, op.outputs[0]
-    assert made is not None
+    given, made = op.arguments, result_of(op)
     return accumulation.grouped(
         numbers_of(given["data"]),
         given["data"].size,
@@ -149,8 +149,7 @@ def segment_reduce_backward(op: Op) -> Work | Free:
 @formula("aten::_embedding_bag", "aten::_embedding_bag_forward_only", "aten::embedding_bag")
 def embedding_bag(op: Op) -> Work:
     """Rows of `weight` joined to one for each bag; dense: every bag has a row, none is padding."""
-    given, made = op.arguments, op.outputs[0]
-    assert made is not None
+    given, made = op.arguments, result_of(op)
     bags, inner = made.shape
     weighted = given.get("per_sample_weights") is not None
     mode = _MODES[given.get("mode", 0)]
@@ -204,8 +203,7 @@ def histc(op: Op) -> Work:
 @formula("aten::histogram")
 def histogram(op: Op) -> Work:
     """A number of even bins, or bins with given borders."""
-    given, made = op.arguments, op.outputs[0]
-    assert made is not None
+    given, made = op.arguments, result_of(op)
     even = not isinstance(given.get("bins", 100), Array)
     return accumulation.histogram(
         numbers_of(given["self"]),
@@ -215,6 +213,39 @@ def histogram(op: Op) -> Work:
         ranged=not even or given.get("range") is not None,
         density=bool(given.get("density")),
     )
+
+
+@formula("aten::_histogramdd_from_bin_cts", "aten::_histogramdd_from_bin_tensors")
+def histogram_of_points(op: Op) -> Work | Unknown:
+    """Points (n, axes): the place along each axis, and one addition for each point; a density is unknown."""
+    given: Array = op.arguments["self"]
+    if op.arguments.get("density"):
+        return Unknown(op.name)
+    points, axes = given.shape
+    places = given.size if "cts" in op.name else 0
+    return work(given, add=points + places, mul=places, div=axes if places else 0)
+
+
+@formula("aten::_histogramdd_bin_edges")
+def histogram_borders(op: Op) -> Work | Free:
+    """The least and largest along each axis, unless a range is given."""
+    given: Array = op.arguments["self"]
+    if op.arguments.get("range") is not None:
+        return Free("makes constants from its arguments")
+    points, axes = given.shape
+    return work(given, minmax=2 * max(points - 1, 0) * axes)
+
+
+@formula("aten::_coalesce")
+def coalesce(op: Op) -> Work | Unknown:
+    """Values at the same place are added up; unknown where nobody told how many values there were and are."""
+    given, made = op.arguments["self"], result_of(op)
+    if given.stored is None or made.stored is None:
+        return Unknown(op.name)
+    return work(given, add=given.stored - made.stored)
+
+
+free("spreads what it was given", "aten::_sparse_sum_backward", "aten::_nested_sum_backward")
 
 
 @formula("aten::bincount")

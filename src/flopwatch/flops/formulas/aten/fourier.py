@@ -8,11 +8,12 @@ from typing import Any
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import Work, formula, work
+from flopwatch.flops.formulas.aten.arguments import result_of
 from flopwatch.flops.formulas.fourier import real_transforms, transforms
 from flopwatch.flops.formulas.work import Numbers, numbers_of, total
 
 
-@formula("aten::_fft_c2c", "prims::fft_c2c")
+@formula("aten::_fft_c2c")
 def c2c(op: Op) -> Work:
     """Complex to complex along `dim`; `normalization` 0 is none, 1 by the root of the length, 2 by the length."""
     given: Array = op.arguments["self"]
@@ -20,18 +21,17 @@ def c2c(op: Op) -> Work:
     return _along(numbers, given.shape, op.arguments["dim"]) + _scaled(op, numbers, given.size)
 
 
-@formula("aten::_fft_r2c", "prims::fft_r2c")
+@formula("aten::_fft_r2c")
 def r2c(op: Op) -> Work:
     """Real to complex: the last of `dim` gives half a spectrum, the others are complex; a full one (not `onesided`) is mirrored."""
     given: Array = op.arguments["self"]
     return _real(op, numbers_of(given), given.shape, op.arguments["dim"])
 
 
-@formula("aten::_fft_c2r", "prims::fft_c2r")
+@formula("aten::_fft_c2r")
 def c2r(op: Op) -> Work:
     """Complex half spectrum to real: as real to complex, the other way round."""
-    made = op.outputs[0]
-    assert made is not None
+    made = result_of(op)
     return _real(op, numbers_of(made), made.shape, op.arguments["dim"])
 
 
@@ -67,8 +67,7 @@ def stft(op: Op) -> Work:
     given = op.arguments
     signal: Array = given["self"]
     length, onesided = given["n_fft"], given.get("onesided")
-    made = op.outputs[0]
-    assert made is not None
+    made = result_of(op)
     shape = made.shape[:-1] if not made.dtype.startswith("complex") else made.shape
     frames = shape[-1] * (prod(shape[:-2]))
     numbers = numbers_of(signal)
@@ -117,29 +116,26 @@ def _scaled(op: Op, numbers: Numbers, elements: int) -> Work:
 
 
 def _whole(op: Op, dims: Iterable[int]) -> Work:
-    """One of the public functions, as the transform that it comes down to; their `norm` names the direction that is scaled."""
+    """One of the public functions, as the transform that it comes down to.
+
+    `norm` names the direction that is scaled. A length that is asked for (`n`, `s`) cuts or pads the input first. Real numbers are
+    made complex where there are several dimensions, but for the ones that say so (rfft).
+    """
     given: Array = op.arguments["self"]
-    made = op.outputs[0]
-    assert made is not None
     kind = op.name.removeprefix("aten::fft_").rstrip("2n")
     forward = not kind.startswith("i")
     norm = op.arguments.get("norm") or "backward"
-    scaled = norm == "ortho" or (norm == "forward") == forward
-    arguments: dict[str, Any] = {"dim": list(dims), "normalization": int(scaled)}
+    dims = list(dims)
+    arguments: dict[str, Any] = {"dim": dims, "normalization": norm == "ortho" or (norm == "forward") is forward}
     if kind in ("irfft", "hfft"):
-        return c2r(Op("aten::_fft_c2r", arguments | {"self": given}, op.outputs))
-    # Lengths that were asked for cut or pad the input first.
-    numbers = numbers_of(given) if numbers_of(given).dtype.floating else numbers_of(made)
+        return c2r(Op("aten::_fft_c2r", arguments, op.outputs))
     shape = list(given.shape)
     asked = op.arguments.get("n", op.arguments.get("s"))
-    for dim, length in zip(arguments["dim"], [asked] if isinstance(asked, int) else asked or (), strict=False):
-        if length != -1:
-            shape[dim] = length
-    if kind in ("rfft", "ihfft") or not _is_complex(given):
-        real = Array(tuple(shape), given.dtype if numbers_of(given).dtype.floating else made.dtype)
-        return _real(Op("aten::_fft_r2c", arguments), Numbers(numbers.dtype), real.shape, arguments["dim"])
-    return c2c(Op("aten::_fft_c2c", arguments | {"self": Array(tuple(shape), given.dtype)}, op.outputs))
-
-
-def _is_complex(array: Array) -> bool:
-    return numbers_of(array).complex
+    for dim, length in zip(dims, [asked] if isinstance(asked, int) else asked or (), strict=False):
+        shape[dim] = shape[dim] if length == -1 else length
+    made = result_of(op)
+    numbers = Numbers(numbers_of(made).dtype)
+    single = op.name in ("aten::fft_fft", "aten::fft_ifft") and not numbers_of(given).complex
+    if single or kind in ("rfft", "ihfft"):
+        return _real(Op("aten::_fft_r2c", arguments), numbers, tuple(shape), dims)
+    return c2c(Op("aten::_fft_c2c", arguments | {"self": Array(tuple(shape), made.dtype)}))

@@ -31,4 +31,5 @@ def rows() -> tuple[Row, ...]:
 
 
 for _row in rows():
-    free(_row.reason, *(f"aten::{name}" for name in _row.names.split()), moves=_row.moves)
+    _names = (name if "::" in name else f"aten::{name}" for name in _row.names.split())
+    free(_row.reason, *_names, moves=_row.moves)

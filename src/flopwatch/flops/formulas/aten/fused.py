@@ -30,9 +30,10 @@ def sgd(op: Op) -> Work:
         given["self"],
         partial(
             optimisers.sgd,
-            decay=bool(given["weight_decay"]),
-            momentum=bool(given["momentum"]),
-            dampening=bool(given["dampening"]),
+            rate=None if isinstance(given["lr"], Array) else given["lr"],
+            decay=given["weight_decay"],
+            momentum=given["momentum"],
+            dampening=given["dampening"],
             nesterov=bool(given["nesterov"]),
             first=bool(given["is_first_step"]),
             scaled=given.get("grad_scale") is not None,

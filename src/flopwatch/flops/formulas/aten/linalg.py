@@ -9,6 +9,7 @@ from math import prod
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import Work, factorisations, formula, free, spectra, work
+from flopwatch.flops.formulas.aten.arguments import first_of, result_of
 from flopwatch.flops.formulas.work import Numbers, numbers_of
 
 
@@ -184,7 +185,7 @@ def eigvals(op: Op) -> Work:
     return batch * spectra.eigenvalues(numbers, n, False)
 
 
-@formula("aten::_linalg_svd", "aten::linalg_svd", "prims::svd")
+@formula("aten::_linalg_svd", "aten::linalg_svd")
 def svd(op: Op) -> Work:
     """Singular values, and vectors unless `compute_uv` is off; conventional."""
     numbers, batch, m, n = _matrices(op.arguments["A"])
@@ -218,8 +219,7 @@ def trace(op: Op) -> Work:
 @formula("aten::linalg_cross", "aten::cross")
 def cross(op: Op) -> Work:
     """Three times a b - c d for each pair of vectors."""
-    made = op.outputs[0]
-    assert made is not None
+    made = result_of(op)
     return work(made, mul=made.size, fma=made.size)
 
 
@@ -228,11 +228,8 @@ free("moves data only", "aten::lu_unpack", "aten::linalg_diagonal")
 
 def _first(op: Op) -> Array:
     """The matrix, whatever this operator calls it."""
-    for name in ("A", "self", "input"):
-        if name in op.arguments:
-            found: Array = op.arguments[name]
-            return found
-    raise ValueError(f"{op.name} has no matrix: {sorted(op.arguments)}")
+    found: Array = first_of(op.arguments, "A", "self", "input")
+    return found
 
 
 def _matrices(array: Array) -> tuple[Numbers, int, int, int]:
@@ -243,6 +240,5 @@ def _matrices(array: Array) -> tuple[Numbers, int, int, int]:
 
 def _columns(op: Op, n: int) -> int:
     """Right hand sides of n numbers each, over the whole batch, broadcast: those of the solution."""
-    made = op.outputs[0]
-    assert made is not None
+    made = result_of(op)
     return made.size // n if n else 0

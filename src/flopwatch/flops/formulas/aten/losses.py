@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import losses
-from flopwatch.flops.formulas.aten.pointwise import of_table, result
+from flopwatch.flops.formulas.aten.pointwise import broadcast, of_table, result
 from flopwatch.flops.formulas.elementwise import functions
 from flopwatch.flops.formulas.registry import formula
 from flopwatch.flops.formulas.work import Work
-
-
-def broadcast(*arrays: Array) -> int:
-    """Elements of the shape that several are broadcast to."""
-    dims = max(len(array.shape) for array in arrays)
-    shapes = [(1,) * (dims - len(array.shape)) + array.shape for array in arrays]
-    return prod(next((size for size in sizes if size != 1), 1) for sizes in zip(*shapes, strict=True))
 
 
 def _pointwise(name: str, *operators: str) -> None:
@@ -114,11 +106,35 @@ def multi_margin_backward(op: Op) -> Work:
     return losses.multi_margin_backward(array, rows, classes, p=given["p"], weight=given.get("weight") is not None)
 
 
-@formula("aten::_ctc_loss", "aten::_cudnn_ctc_loss", "aten::miopen_ctc_loss")
+def _lengths(op: Op) -> tuple[list[int], list[int]] | None:
+    """How long inputs and labels are; None if that is data in a tensor."""
+    lengths, labels = op.arguments["input_lengths"], op.arguments["target_lengths"]
+    return None if isinstance(lengths, Array) or isinstance(labels, Array) else (lengths, labels)
+
+
+@formula("aten::_ctc_loss")
 def connectionist_temporal(op: Op) -> Work | Unknown:
-    """Known if the lengths are: they may be data in a tensor."""
-    given = op.arguments
-    lengths, labels = given["input_lengths"], given["target_lengths"]
-    if isinstance(lengths, Array) or isinstance(labels, Array):
+    """The loss of each sample, its lengths given."""
+    lengths = _lengths(op)
+    return Unknown(op.name) if lengths is None else losses.connectionist_temporal(op.arguments["log_probs"], *lengths)
+
+
+@formula("aten::_ctc_loss_backward")
+def connectionist_temporal_backward(op: Op) -> Work | Unknown:
+    """The gradient of the log-probabilities."""
+    lengths = _lengths(op)
+    if lengths is None:
         return Unknown(op.name)
-    return losses.connectionist_temporal(given["log_probs"], lengths, labels)
+    array = op.arguments["log_probs"]
+    return losses.connectionist_temporal_backward(array, *lengths, classes=array.shape[-1])
+
+
+@formula("aten::_cudnn_ctc_loss", "aten::miopen_ctc_loss")
+def connectionist_temporal_at_once(op: Op) -> Work | Unknown:
+    """Loss and gradient together."""
+    lengths = _lengths(op)
+    if lengths is None:
+        return Unknown(op.name)
+    array = op.arguments["log_probs"]
+    forward = losses.connectionist_temporal(array, *lengths)
+    return forward + losses.connectionist_temporal_backward(array, *lengths, classes=array.shape[-1])

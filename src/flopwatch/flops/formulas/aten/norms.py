@@ -99,6 +99,17 @@ def batch_norm_update(op: Op) -> Work:
     return made + norms.running_statistics(array, channels)
 
 
+@formula("aten::batch_norm_gather_stats", "aten::batch_norm_gather_stats_with_counts")
+def batch_norm_joined(op: Op) -> Work:
+    """Statistics of all devices from those of each, (devices, channels), and the running ones."""
+    means = op.arguments["mean"]
+    parts, channels = means.shape
+    made = norms.joined_statistics(means, parts, channels)
+    if op.arguments.get("running_mean") is None:
+        return made
+    return made + norms.running_statistics(means, channels)
+
+
 @formula("aten::batch_norm_elemt")
 def batch_norm_apply(op: Op) -> Work:
     """x·a + b, the statistics given."""

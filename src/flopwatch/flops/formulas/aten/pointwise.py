@@ -6,6 +6,7 @@ What is computed on is the datatype of the result, to which PyTorch promotes all
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import activations
@@ -20,6 +21,13 @@ def result(op: Op) -> Array:
         if array is not None:
             return array
     raise ValueError(f"{op.name} gives no tensor")
+
+
+def broadcast(*arrays: Array) -> int:
+    """Elements of the shape that several are broadcast to."""
+    dims = max(len(array.shape) for array in arrays)
+    shapes = [(1,) * (dims - len(array.shape)) + array.shape for array in arrays]
+    return prod(next((size for size in sizes if size != 1), 1) for sizes in zip(*shapes, strict=True))
 
 
 def of_table(function: Function) -> Callable[[Op], Work]:
@@ -187,7 +195,7 @@ def glu_backward(op: Op) -> Work:
     return elementwise("glu_backward", gradient, gradient.size)
 
 
-@formula("aten::native_dropout", "aten::dropout", "aten::feature_dropout", "aten::_fused_dropout")
+@formula("aten::native_dropout", "aten::dropout", "aten::_fused_dropout")
 def dropout(op: Op) -> Work:
     """A scaled mask, multiplied; nothing in evaluation or where nothing is dropped."""
     array = result(op)
@@ -200,3 +208,19 @@ def dropout_backward(op: Op) -> Work:
     """The gradient times the scaled mask."""
     array = result(op)
     return activations.dropout_backward(array, array.size)
+
+
+@formula("aten::feature_dropout")
+def feature_dropout(op: Op) -> Work:
+    """One number of the mask for each channel of a sample."""
+    array = result(op)
+    if not op.arguments["train"] or op.arguments["p"] == 0:
+        return Work()
+    return work(array, div=prod(array.shape[:2]), mul=array.size)
+
+
+@formula("aten::isclose", "aten::allclose")
+def is_close(op: Op) -> Work:
+    """|self - other| ≤ atol + rtol·|other|."""
+    one, other = op.arguments["self"], op.arguments["other"]
+    return elementwise("is_close", one, broadcast(one, other))

@@ -9,7 +9,8 @@ from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import Work, formula, total, work
 from flopwatch.flops.formulas.aten.sparse import by_dense, is_sparse
-from flopwatch.flops.formulas.products import linear, matmul, product
+from flopwatch.flops.formulas.epilogue import unary
+from flopwatch.flops.formulas.products import broadcast, linear, matmul, product
 
 
 @formula("aten::mm", "aten::_int_mm")
@@ -117,6 +118,13 @@ def inner(op: Op) -> Work:
     return product(left, prod(left.shape[:-1]), left.shape[-1], prod(right.shape[:-1]))
 
 
+@formula("aten::linalg_vecdot")
+def vecdot(op: Op) -> Work:
+    """Vectors along `dim` of both, everything else broadcast."""
+    left: Array = op.arguments["x"]
+    return work(left, mac=prod(broadcast(left.shape, op.arguments["y"].shape)))
+
+
 @formula("aten::outer", "aten::ger")
 def outer(op: Op) -> Work:
     """Each element of a vector by each of another: multiplications, without anything to accumulate."""
@@ -137,7 +145,7 @@ def addr(op: Op) -> Work:
 
 
 @formula("aten::linear", "aten::mkldnn_linear", "mkl::_mkl_linear")
-def dense(op: Op) -> Work:
+def dense(op: Op) -> Work | Unknown:
     """x Wᵀ + b with W (outputs, inputs), or (inputs,) for a single output; x of any number of dimensions."""
     given = op.arguments
     if "X" in given:
@@ -145,6 +153,10 @@ def dense(op: Op) -> Work:
     else:
         inputs, weight, bias = given.get("input") or given["self"], given["weight"], given.get("bias")
     outputs = weight.shape[0] if len(weight.shape) == 2 else 1
+    if weight.nonzero is not None or inputs.nonzero is not None:
+        turned = Array(weight.shape[::-1], weight.dtype, nonzero=weight.nonzero)
+        rows = Array((prod(inputs.shape[:-1]), inputs.shape[-1]), inputs.dtype, nonzero=inputs.nonzero)
+        return by_dense(op, rows, turned, addend=0 if bias is None else outputs)
     return linear(inputs, prod(inputs.shape[:-1]), inputs.shape[-1], outputs, bias=bias is not None)
 
 
@@ -208,15 +220,12 @@ def multiply_backward(op: Op) -> Work:
 
 @formula("aten::_addmm_activation")
 def addmm_activation(op: Op) -> Work | Unknown:
-    """addmm, and relu or the tanh form of gelu of it: x³ (2 mul), · 0.044715 + x (mul, add), · √(2/π), tanh, + 1, · x, · ½."""
-    product_ = addmm(op)
-    if isinstance(product_, Unknown):
-        return product_
+    """addmm, and relu or gelu of it; of gelu the exact form, which some backends approximate."""
+    made = addmm(op)
     left: Array = op.arguments["mat1"]
     size = left.shape[0] * op.arguments["mat2"].shape[1]
-    if not op.arguments.get("use_gelu", False):
-        return product_ + work(left, minmax=size)
-    return product_ + work(left, mul=6 * size, add=2 * size, transcendental=size)
+    after = unary(left, "gelu" if op.arguments.get("use_gelu", False) else "relu", size)
+    return made + after if isinstance(made, Work) and after is not None else Unknown(op.name)
 
 
 @formula("aten::_foreach_mm")

@@ -10,11 +10,14 @@ from typing import Any
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Free, Unknown
-from flopwatch.flops.formulas import Work, estimate, formula, free, quantisation
+from flopwatch.flops.formulas import Work, estimate, formula, free, quantisation, work
+from flopwatch.flops.formulas.accumulation import grouped
+from flopwatch.flops.formulas.aten.arguments import result_of
 from flopwatch.flops.formulas.work import Numbers, numbers_of, total
 from flopwatch.flops.operations import DType
 
 SINGLE = Numbers(DType.FP32)
+_BAGS = ("byte", "4bit", "byte_rowwise_offsets", "4bit_rowwise_offsets", "2bit_rowwise_offsets")
 
 free(
     "compares integers",
@@ -116,6 +119,7 @@ _FUNCTIONS = {
     "quantized::layer_norm": "aten::native_layer_norm",
     "quantized::instance_norm": "aten::instance_norm",
     "quantized::group_norm": "aten::group_norm",
+    "_quantized::add": "aten::add",
     "onednn::qadd": "aten::add",
     "onednn::qadd_relu": "aten::add",
     "onednn::qmul": "aten::mul",
@@ -127,9 +131,8 @@ _NAMES = {"qa": "self", "qb": "other", "qx": "self", "b": "other"}
 @formula(*_FUNCTIONS, "quantized::add_out", "quantized::add_relu_out", "quantized::mul_out", "quantized::mul_relu_out")
 def function(op: Op) -> Work | Free | Unknown:
     """A function of quantised numbers by that of real ones; a relu behind it limits integers."""
-    made = op.outputs[0]
-    assert made is not None
-    arguments: dict[str, Any] = {"alpha": 1}
+    made = result_of(op)
+    arguments: dict[str, Any] = {"alpha": 1, "use_input_stats": True}
     inputs = 0
     other = _FUNCTIONS[op.name.removesuffix("_out")]
     for name, value in op.arguments.items():
@@ -143,6 +146,38 @@ def function(op: Op) -> Work | Free | Unknown:
     if not isinstance(found, Work):
         return Unknown(op.name)
     return quantisation.dequantised(SINGLE, inputs) + found + quantisation.quantised(SINGLE, made.size, 0)
+
+
+@formula(
+    "aten::quantized_batch_norm",
+    *(f"quantized::batch_norm{kind}" for kind in ("", "1d", "2d", "3d", "_relu", "1d_relu", "2d_relu", "3d_relu")),
+    "onednn::qbatch_norm2d",
+)
+def batch_norm(op: Op) -> Work:
+    """Channels by scale and shift, which are folded: for each weight / √(var + ε), and shift - mean times that, once."""
+    made = result_of(op)
+    channels = op.arguments["mean"].size
+    affine = op.arguments.get("weight") is not None
+    folded = work(SINGLE, add=channels, sqrt=channels, div=channels, mul=affine * channels, fma=channels)
+    rescaled = quantisation.dequantised(SINGLE, made.size) + quantisation.quantised(SINGLE, made.size, 0)
+    return folded + rescaled + work(SINGLE, fma=made.size)
+
+
+@formula("quantized::embedding_byte", "quantized::embedding_4bit")
+def embedding(op: Op) -> Work:
+    """Rows of integers to numbers, each row with a scale and an offset: one multiply-add each."""
+    return work(SINGLE, fma=result_of(op).size)
+
+
+@formula(*(f"quantized::embedding_bag_{kind}" for kind in _BAGS))
+def embedding_bag(op: Op) -> Work:
+    """Rows of integers to numbers, each row with a scale and an offset, and added up in each bag; dense, see `accumulation`."""
+    given, made = op.arguments, result_of(op)
+    bags, inner = made.shape
+    rows = given["indices"].size
+    weighted = given.get("per_sample_weights") is not None
+    how = "mean" if given.get("mode") == 1 else "sum"
+    return work(SINGLE, fma=rows * inner) + grouped(SINGLE, rows, bags, inner, how, weighted)
 
 
 @formula("quantized::cat", "quantized::cat_relu", "quantized::cat_out", "quantized::cat_relu_out")

@@ -13,13 +13,20 @@ from flopwatch.flops.formulas.work import Numbers, Work, numbers_of, work
 Reduction = Callable[[Numbers | Array, int, int], Work]
 
 
+def _taken(op: Op) -> Array:
+    """What is reduced, called "inp" by the primitive operators."""
+    given = op.arguments
+    array: Array = given["self"] if "self" in given else given["inp"]
+    return array
+
+
 def _of_result(function: Reduction, *names: str) -> None:
     """Bind a reduction that computes on the datatype of its result (`dtype=` may have changed it)."""
 
     @formula(*names)
     def reduction(op: Op) -> Work:
         array = result(op)
-        return function(array, op.arguments["self"].size, array.size)
+        return function(array, _taken(op).size, array.size)
 
 
 def _of_input(function: Reduction, *names: str) -> None:
@@ -27,15 +34,15 @@ def _of_input(function: Reduction, *names: str) -> None:
 
     @formula(*names)
     def reduction(op: Op) -> Work:
-        taken = op.arguments["self"]
+        taken = _taken(op)
         return function(taken, taken.size, result(op).size)
 
 
-_of_result(reductions.summed, "aten::sum", "aten::nansum")
+_of_result(reductions.summed, "aten::sum", "aten::nansum", "prims::sum")
 _of_result(reductions.mean, "aten::mean", "aten::nanmean")
-_of_result(reductions.multiplied, "aten::prod")
+_of_result(reductions.multiplied, "aten::prod", "prims::prod")
 _of_result(reductions.logsumexp, "aten::logsumexp", "aten::special_logsumexp")
-_of_input(reductions.extreme, "aten::amax", "aten::amin", "aten::argmax", "aten::argmin")
+_of_input(reductions.extreme, "aten::amax", "aten::amin", "aten::argmax", "aten::argmin", "prims::amax", "prims::amin")
 
 
 @formula("aten::max", "aten::min")
@@ -55,7 +62,7 @@ def both_extremes(op: Op) -> Work:
     return 2 * reductions.extreme(taken, taken.size, result(op).size)
 
 
-@formula("aten::var", "aten::var_mean")
+@formula("aten::var", "aten::var_mean", "prims::var")
 def variance(op: Op) -> Work:
     """The variance; the mean is made for it anyway. Of complex numbers, both parts."""
     return _variance(op, root=False)
@@ -68,7 +75,7 @@ def deviation(op: Op) -> Work:
 
 
 def _variance(op: Op, *, root: bool) -> Work:
-    taken = op.arguments["self"]
+    taken = _taken(op)
     numbers, made = numbers_of(taken), result(op).size
     if not numbers.complex:
         return reductions.variance(numbers, taken.size, made, root=root)

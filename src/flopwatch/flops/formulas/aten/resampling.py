@@ -6,6 +6,7 @@ from typing import Any
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import Work, formula, free, resampling, work
+from flopwatch.flops.formulas.aten.arguments import result_of
 from flopwatch.flops.formulas.work import numbers_of
 
 _AXES = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}
@@ -28,7 +29,7 @@ free(
 @formula(*(f"aten::upsample_{name}" for name in _AXES))
 def linear(op: Op) -> Work:
     """(batch, channels, positions …), along all axes of positions."""
-    made = _made(op)
+    made = result_of(op)
     return resampling.linear(numbers_of(made), made.size, len(made.shape) - 2)
 
 
@@ -42,7 +43,7 @@ def linear_backward(op: Op) -> Work:
 @formula("aten::upsample_bicubic2d")
 def cubic(op: Op) -> Work:
     """(batch, channels, height, width)."""
-    made = _made(op)
+    made = result_of(op)
     return resampling.cubic(numbers_of(made), made.size)
 
 
@@ -67,7 +68,7 @@ def nearest_backward(op: Op) -> Work:
 def antialiased(op: Op) -> Work:
     """(batch, channels, height, width), filtered where it shrinks."""
     given: Array = op.arguments["self"] if "self" in op.arguments else op.arguments["input"]
-    before, after = given.shape[2:], _made(op).shape[2:]
+    before, after = given.shape[2:], result_of(op).shape[2:]
     images = given.shape[0] * given.shape[1]
     return resampling.antialiased(numbers_of(given), images, before, after, _scales(op, before, after), _support(op))
 
@@ -116,7 +117,7 @@ def cudnn_grid_sampler_backward(op: Op) -> Work:
 @formula("aten::affine_grid_generator", "aten::cudnn_affine_grid_generator")
 def affine_grid(op: Op) -> Work:
     """Maps (batch, axes, axes + 1) to grids (batch, positions …, axes)."""
-    made = _made(op)
+    made = result_of(op)
     axes = made.shape[-1]
     return resampling.affine_grid(numbers_of(made), made.size // axes, axes)
 
@@ -141,12 +142,6 @@ def unfold_backward(op: Op) -> Work:
     """Each gradient is added to the place that its window saw."""
     gradient: Array = op.arguments["grad_in"]
     return work(gradient, add=gradient.size)
-
-
-def _made(op: Op) -> Array:
-    made = op.outputs[0]
-    assert made is not None
-    return made
 
 
 def _support(op: Op) -> float:

@@ -55,6 +55,17 @@ def sparse_mm(op: Op) -> Work | Unknown:
     return found
 
 
+@formula("aten::_sparse_mm_reduce_impl_backward")
+def sparse_mm_backward(op: Op) -> Work | Unknown:
+    """Of sums: by each element that is held, and by the dense matrix, as many products as the forward."""
+    given = op.arguments
+    held = given["self"].nonzero
+    if held is None or held < 0 or given["reduce"] != "sum":
+        return Unknown(op.name)
+    gradient: Array = given["grad_out"]
+    return work(gradient, mac=sum(map(bool, given["output_mask"])) * held * gradient.shape[-1])
+
+
 @formula("aten::_sparse_addmm", "aten::sspaddmm")
 def sparse_addmm(op: Op) -> Work | Unknown:
     """The same, added to `self`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import Work, formula, free, regions, work
+from flopwatch.flops.formulas.aten.arguments import result_of
 from flopwatch.flops.formulas.work import numbers_of
 
 free("tells a version", "torchvision::_cuda_version", moves=False)
@@ -23,8 +24,7 @@ def roi_align(op: Op) -> Work | Unknown:
 
     In the position-sensitive form each bin reads a channel of its own, and there always is an offset.
     """
-    given, made = op.arguments, op.outputs[0]
-    assert made is not None
+    given, made = op.arguments, result_of(op)
     if given["sampling_ratio"] <= 0:
         return Unknown(op.name)
     boxes, channels, height, width = made.shape

@@ -6,8 +6,8 @@ from math import prod
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Free
+from flopwatch.flops.formulas import recurrent
 from flopwatch.flops.formulas.caffe.reading import bottom_of, made, numbers, setting
-from flopwatch.flops.formulas.elementwise import elementwise
 from flopwatch.flops.formulas.products import linear
 from flopwatch.flops.formulas.registry import formula
 from flopwatch.flops.formulas.work import Work, numbers_of, work
@@ -22,33 +22,29 @@ def _inner_product(op: Op) -> Work:
 
 @formula("caffe::LSTM")
 def _lstm(op: Op) -> Work:
-    """Gates i, f, o, g from 4 · hidden · (features + hidden) products at each step (arXiv:1411.4389, without peepholes).
+    """Gates i, f, o, g from 4 · hidden · (features + hidden) products at each step and a bias, then the cell (arXiv:1411.4389).
 
-    A bias, and a sum with the part of the state before and with that of an input that stays, which is made once; σ of three
-    gates, tanh of g; c = f · c + i · g; h = o · tanh(c). Where a sequence begins anew the state is masked, which is free.
+    The part of an input that stays is made once and added at each step. Where a sequence begins anew the state is masked, which
+    is free.
     """
-    cells, products = _recurrent(op)
-    sums = work(numbers(op), add=4 * cells * (2 + ("static" in op.arguments)))
-    update = work(numbers(op), mul=2 * cells, fma=cells, transcendental=2 * cells)
-    return products + sums + elementwise("sigmoid", numbers(op), 3 * cells) + update
+    return _gated(op, recurrent.Kind.LSTM)
 
 
 @formula("caffe::RNN")
 def _rnn(op: Op) -> Work:
     """h = tanh(W h + U x + b) and o = tanh(V h + c), at each step."""
-    cells, products = _recurrent(op)
-    output = work(numbers(op), mac=cells * setting(op, "output").shape[1], add=cells)
-    sums = work(numbers(op), add=cells * (2 + ("static" in op.arguments)), transcendental=2 * cells)
-    return products + output + sums
+    cells, inner = made(op), setting(op, "output").shape[1]
+    return _gated(op, recurrent.Kind.TANH) + work(numbers(op), mac=cells * inner, add=cells, transcendental=cells)
 
 
-def _recurrent(op: Op) -> tuple[int, Work]:
-    """Numbers of state that all steps of all streams make, and the products with the weights of input and state."""
+def _gated(op: Op, kind: recurrent.Kind) -> Work:
     steps, streams = bottom_of(op).shape[:2]
-    mac = steps * streams * (setting(op, "input").size + setting(op, "hidden").size)
+    rows = steps * streams
+    gates, hidden = setting(op, "hidden").shape
     static: Array | None = op.arguments.get("static")
-    mac += streams * static.size if static is not None else 0
-    return steps * streams * setting(op, "hidden").shape[1], work(numbers(op), mac=mac)
+    products = rows * (setting(op, "input").size + gates * hidden) + (streams * static.size if static else 0)
+    sums = rows * gates * (2 if static else 1)
+    return work(numbers(op), mac=products, add=sums) + recurrent.cell(numbers(op), kind, rows, hidden)
 
 
 @formula("caffe::Embed")

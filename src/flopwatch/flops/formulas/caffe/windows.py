@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from flopwatch.events import Array, Op
-from flopwatch.flops.formulas import pooling
+from flopwatch.flops.formulas import pooling, resampling
 from flopwatch.flops.formulas.caffe.reading import bottom_of, made, numbers, setting
 from flopwatch.flops.formulas.convolution import Axis, Sizes, convolution
 from flopwatch.flops.formulas.registry import formula
@@ -73,5 +73,4 @@ def _pooled(
 
 @formula("caffe::Interp")
 def _interp(op: Op) -> Work:
-    """Bilinear: 2² - 1 times w₀ a + w₁ b for each element; the weights are constants."""
-    return work(numbers(op), mul=3 * made(op), fma=3 * made(op))
+    return resampling.linear(numbers(op), made(op), 2)

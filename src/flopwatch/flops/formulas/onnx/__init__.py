@@ -1,7 +1,7 @@
 """ONNX's operators and those of its relatives: importing this registers them; each sibling holds one family.
 
 Arguments have the names of the operators' definitions, in whatever version the file is written ("since_version" tells which
-that is). Beside an argument that is a small integer tensor of known numbers may stand "NAME_value", a list of them.
+that is). Beside an argument that is a small tensor of known numbers may stand "NAME_value", a list of them.
 """
 
 from __future__ import annotations

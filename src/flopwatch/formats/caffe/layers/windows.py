@@ -20,8 +20,8 @@ def convolution(layer: Layer, bottoms: Sequence[Shape]) -> Made:
         refuse(layer, "needs bottoms of one shape", bottoms)
     axis = axis_of(layer, settings.integer("axis", 1, least=-9), first)
     channels, spatial = first[axis], first[axis + 1 :]
-    kernel, stride, pad, dilation = _windows(layer, settings, len(spatial))
     outputs = settings.integer("num_output", least=1)
+    kernel, stride, pad, dilation = _windows(layer, settings, len(spatial))
     group = settings.integer("group", 1, least=1)
     if "Depthwise" in layer.type:
         group = channels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -10,23 +11,25 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from flopwatch.errors import FlopwatchError, UsageError
 from flopwatch.events import Op
 from flopwatch.frameworks import Part, Traced
-from flopwatch.frameworks.torch.hooks import TorchHooks
+from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
 from flopwatch.frameworks.torch.tracing.kernels import attention_as_on_cpu
 from flopwatch.frameworks.torch.tracing.memory import Activations
-from flopwatch.frameworks.torch.tracing.meta import FollowingMeta, NeedsDataError
+from flopwatch.frameworks.torch.tracing.meta import FollowingMeta
 from flopwatch.frameworks.torch.tracing.mode import Following
 from flopwatch.frameworks.torch.tracing.programs import Called, set_training, step_through
-from flopwatch.frameworks.torch.tracing.twins import Twins, arguments_of, meta_of, replaced, tensors_in
+from flopwatch.frameworks.torch.tracing.twins import NeedsDataError, Twins, arguments_of, meta_of, replaced, tensors_in
 from flopwatch.frameworks.torch.untouched import untouched
-from flopwatch.scope import Scopes
 from flopwatch.subjects.model import ModelSubject
 from flopwatch.subjects.model.randomness import RandomStates
 
 Emit = Callable[[Op], None]
+
+_SMALL = 1 << 28
 
 
 class Found(NamedTuple):
@@ -60,20 +63,23 @@ def trace(subject: ModelSubject, emit: Emit, *, train: bool) -> Traced:
 
 
 def _found(subject: ModelSubject, train: bool) -> tuple[Found, str]:
-    try:
-        return on_meta(subject, train), "on meta tensors: nothing was computed"
-    except FlopwatchError:
-        raise
-    except Exception as error:
-        first = error
-    if not _asks_for_data(first):
+    _check(subject)
+    ways: list[tuple[str, Callable[[ModelSubject, bool], Found]]] = [("meta", on_meta), ("fake", on_fake)]
+    if train and any(isinstance(module, nn.RNNBase) for module in subject.model.modules()):
+        ways.reverse()  # a CPU takes the steps of recurrent layers together, of whose gradients the sums differ
+    first: Exception | None = None
+    for name, follow in ways:
         try:
-            return on_fake(subject, train), "on fake tensors: nothing was computed"
+            return follow(subject, train), f"on {name} tensors: nothing was computed"
         except FlopwatchError:
             raise
         except Exception as error:
-            if _said(error) == _said(first):  # the model's own error
-                raise _as_seen(first, subject) from first
+            if first is not None and _said(error) == _said(first) and not _is_small(subject.model):
+                raise _as_seen(first, subject) from first  # the model's own error, most likely
+            first = first or error
+            if _asks_for_data(error):
+                break
+    assert first is not None
     if any(tensor.is_meta for tensor in subject.model.parameters()) and subject.rebuild is None:
         raise _as_seen(first, subject) from first
     try:
@@ -84,11 +90,31 @@ def _found(subject: ModelSubject, train: bool) -> tuple[Found, str]:
         raise _as_seen(error, subject) from error
 
 
+def _check(subject: ModelSubject) -> None:
+    if any(isinstance(each, (UninitializedParameter, UninitializedBuffer)) for each in subject.model.parameters()):
+        raise UsageError(
+            f"{subject.name} has parameters whose shapes are not known yet.",
+            todo="Run it once on an input, so that its lazy modules are initialized.",
+        )
+
+
 def on_meta(subject: ModelSubject, train: bool) -> Found:
     """Follow it on the meta device; raises what the program raises there."""
     twins = Twins(meta_of)
     with attention_as_on_cpu():
         return _with_twins(subject, train, twins, FollowingMeta, nullcontext(), keep=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Fake tensors log what goes wrong with them; here that is expected, and whoever has to know is told otherwise."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def on_fake(subject: ModelSubject, train: bool) -> Found:
@@ -100,7 +126,8 @@ def on_fake(subject: ModelSubject, train: bool) -> Found:
         with fake:
             return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device)
 
-    return _with_twins(subject, train, Twins(twin), Following, fake, keep=False)
+    with _quiet():
+        return _with_twins(subject, train, Twins(twin), Following, fake, keep=False)
 
 
 def _with_twins(
@@ -139,13 +166,13 @@ def _run(
     around: AbstractContextManager[Any],
 ) -> Found:
     ops: list[Op] = []
-    hooks = TorchHooks(model, Scopes(_nothing), eager=True)
+    hooks = FollowingHooks(model)
     step = step_through(model, arguments, kwargs, train=train)
     with ExitStack() as stack:
         stack.enter_context(_uncompiled())
         stack.enter_context(hooks)
         stack.enter_context(around)
-        stack.enter_context(following(ops.append, hooks.scopes, activations))
+        stack.enter_context(following(ops.append, hooks, activations))
         step()
     parts = hooks.parts[1:] if isinstance(model, Called) else hooks.parts
     return Found(ops, parts, hooks.notes, activations)
@@ -154,7 +181,7 @@ def _run(
 @contextmanager
 def _flags(model: nn.Module) -> Iterator[None]:
     """Leave training flags and random numbers as they were."""
-    flags = [(module, module.training) for module in model.modules()]
+    flags = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
     states = RandomStates()
     try:
         yield
@@ -183,6 +210,11 @@ def _asks_for_data(error: BaseException | None) -> bool:
     return False
 
 
+def _is_small(model: nn.Module) -> bool:
+    """Whether a real run is cheap enough to hear the model's own words."""
+    return sum(parameter.numel() for parameter in model.parameters()) <= _SMALL
+
+
 def _said(error: Exception) -> tuple[type, str]:
     return type(error), str(error)
 
@@ -206,7 +238,3 @@ def _as_seen(error: Exception, subject: ModelSubject) -> Exception:
 
 def _bytes(tensors: Iterator[torch.Tensor]) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-
-def _nothing(label: int) -> None:
-    pass

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.mode import Emit, Following
 from flopwatch.frameworks.torch.tracing.plans import Plan
-from flopwatch.frameworks.torch.tracing.twins import SMALL
-from flopwatch.scope import Scopes
+from flopwatch.frameworks.torch.tracing.twins import SMALL, SPARSE, NeedsDataError
 
 META = torch.device("meta")
 CPU = torch.device("cpu")
-
-
-class NeedsDataError(RuntimeError):
-    """The program asks for the content of a tensor that has none."""
 
 
 class NotOnMetaError(RuntimeError):
@@ -32,17 +28,19 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
     tensor that such a one was written to keeps its old content, which nobody may look at from then on.
     """
 
-    def __init__(self, emit: Emit, scopes: Scopes, activations: Activations) -> None:
-        super().__init__(emit, scopes, activations)
+    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations) -> None:
+        super().__init__(emit, hooks, activations)
         self._stale: dict[int, torch.UntypedStorage] = {}
 
     def _run(self, func: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if plan.bare:
             return func(*args, **_placed(plan, args, kwargs))
-        if torch.is_autocast_enabled("cpu"):
+        if self._hooks.casting:
             raise NotOnMetaError("automatic casts are not made on the meta device")
         real, hollow = self._look(args, kwargs)
         if not hollow:
+            if plan.placed:  # what is real and small stays so, also when it is sent to where the rest is
+                args, kwargs = tuple(map(_grounded, args)), {name: _grounded(value) for name, value in kwargs.items()}
             return func(*args, **kwargs)
         if plan.indexes:
             args = (args[0], [number for each in args[1] for number in self._numbered(each)], *args[2:])
@@ -52,7 +50,10 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
         if real or plan.placed:
             args = tuple(map(_lifted, args))
             kwargs = {name: _lifted(value) for name, value in kwargs.items()}
-        result = func(*args, **kwargs)
+        shaped = _SHAPED.get(plan.name)
+        result = func(*args, **kwargs) if shaped is None else shaped(*args, **kwargs)
+        if isinstance(result, torch.Tensor) and result.layout is not torch.strided:
+            raise NeedsDataError(SPARSE)
         if isinstance(written, torch.Tensor) and not written.is_meta:
             storage = written.untyped_storage()
             self._stale[id(storage)] = storage
@@ -127,3 +128,29 @@ def _lifted(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_lifted(each) for each in value)
     return value
+
+
+def _grounded(value: Any) -> Any:
+    return CPU if isinstance(value, torch.device) and value.type == "meta" else value
+
+
+def _grouped_product(
+    one: torch.Tensor,
+    other: torch.Tensor,
+    offs: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> torch.Tensor:
+    """What `_grouped_mm` gives: the groups are along rows, columns, or along what is summed over."""
+    rows, columns = one.size(-2), other.size(-1)
+    if one.dim() == other.dim() == 2:
+        groups = () if offs is None else (offs.size(0),)
+    else:
+        groups = (one.size(0),) if one.dim() == other.dim() else ()
+    if one.size(-1) != other.size(-2):
+        raise RuntimeError(f"groups of {tuple(one.shape)} and {tuple(other.shape)} cannot be multiplied")
+    return torch.empty((*groups, rows, columns), dtype=out_dtype or one.dtype, device=META)
+
+
+# Operators whose checks on the meta device refuse what a CPU takes (there, any floating-point numbers).
+_SHAPED: dict[str, Callable[..., torch.Tensor]] = {"aten::_grouped_mm": _grouped_product}

@@ -12,9 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from flopwatch.events import Array, Op
 from flopwatch.frameworks.torch.tracing.arrays import array_of, value_of
+from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.plans import Plan, plan_of
-from flopwatch.scope import Scopes
 
 Emit = Callable[[Op], None]
 
@@ -31,9 +31,10 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
 
     supports_higher_order_operators = True
 
-    def __init__(self, emit: Emit, scopes: Scopes, activations: Activations) -> None:
+    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # as above
-        self._emit, self._scopes, self._activations = emit, scopes, activations
+        self._emit, self._hooks, self._activations = emit, hooks, activations
+        self._scopes = hooks.scopes
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -77,13 +78,12 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         """An operator that takes functions: of a condition both branches are tried, and the one that does more is emitted."""
         if func is torch.ops.higher_order.cond:
             return self._conditional(*args, **kwargs)
-        result = NotImplemented
-        with self:
-            if func in _TRANSPARENT:
-                result = _TRANSPARENT[func](*args, **kwargs)
-        if result is NotImplemented:
-            self._emit(Op(f"higher_order::{func.name()}", _arrays(args), (), self._scopes.current))
-        return result
+        kernel = func.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
+        if kernel is not None:  # it says what it is made of
+            with self:
+                return kernel(*args, **kwargs)
+        self._emit(Op(f"higher_order::{func.name()}", _arrays(args), (), self._scopes.current))
+        return func(*args, **kwargs)
 
     def _conditional(self, pred: Any, true: Callable[..., Any], false: Callable[..., Any], operands: Any) -> Any:
         branches = []
@@ -104,15 +104,3 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
 
 def _arrays(values: Sequence[Any]) -> dict[str, Any]:
     return {str(i): value_of(each) for i, each in enumerate(values) if not callable(each)}
-
-
-def _body_first(body: Callable[..., Any], *operands: Any, **kwargs: Any) -> Any:
-    return body(*operands, **kwargs)
-
-
-# Operators that only run a function that they are given; those of activation checkpointing among them.
-_TRANSPARENT: dict[Any, Callable[..., Any]] = {
-    getattr(torch.ops.higher_order, name): _body_first
-    for name in ("wrap", "wrap_activation_checkpoint", "tag_activation_checkpoint", "invoke_subgraph")
-    if hasattr(torch.ops.higher_order, name)
-}

@@ -39,13 +39,17 @@ _CONSTANTS = frozenset(
     for name in ("arange", "eye", "full", "ones", "scalar_tensor", "tril_indices", "triu_indices", "zeros")
 )
 
+# Operators that look at data through others, without a tag that says so.
+_LOOKS = frozenset(f"aten::{name}" for name in ("allclose", "argwhere", "is_nonzero", "item", "nonzero_numpy", "where"))
+
 
 class Plan:
     """One overload of an operator.
 
     `question`: it is none; `composite`: it is made of others and has no formula of its own, so that its parts are looked at;
     `bare`: it makes a tensor of nothing, and `constant`: always the same; `placed`: it may be told a device; `writes`: it changes
-    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the result's shape, or a number, depends on content.
+    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the
+    result's shape, or a number, depends on content.
     """
 
     __slots__ = (
@@ -66,6 +70,8 @@ class Plan:
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.name: str = schema.name
+        if func.namespace == "prims" and (known := _as_aten(func)) is not None:
+            schema, self.name = known, known.name
         self.names: tuple[str, ...] = tuple(argument.name for argument in schema.arguments)
         self.defaults: dict[str, Any] = {
             argument.name: value_of(argument.default_value) for argument in schema.arguments
@@ -78,7 +84,8 @@ class Plan:
         self.placed = any("Device" in str(argument.type) for argument in schema.arguments)
         self.writes = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments[:1])
         self.views = any(each.alias_info is not None for each in schema.returns)
-        self.data = torch.Tag.data_dependent_output in func.tags or torch.Tag.dynamic_output_shape in func.tags
+        tagged = torch.Tag.data_dependent_output in func.tags or torch.Tag.dynamic_output_shape in func.tags
+        self.data = tagged or func.name() in _LOOKS
 
     def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults, as formulas see them."""
@@ -98,6 +105,15 @@ def plan_of(func: Any) -> Plan:
     if found is None:
         found = _plans[func] = Plan(func)
     return found
+
+
+def _as_aten(func: Any) -> Any:
+    """The schema of the ATen operator that does the same as a primitive one of reference code and takes its arguments in the same order."""
+    packet = getattr(torch.ops.aten, func._opname, None)
+    if packet is None:
+        return None
+    overloads = [getattr(packet, name)._schema for name in ("Tensor", "default") if name in packet.overloads()]
+    return next((each for each in overloads if len(each.arguments) >= len(func._schema.arguments)), None)
 
 
 def _is_composite(func: Any) -> bool:

@@ -13,7 +13,9 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from flopwatch.errors import UsageError
 from flopwatch.frameworks.torch.running import step_of
+from flopwatch.frameworks.torch.tracing.twins import tensors_in
 from flopwatch.subjects.model import ModelSubject
+from flopwatch.subjects.model.inputs import DTYPES
 
 
 class Called(nn.Module):
@@ -53,7 +55,7 @@ def module_of(program: Any) -> nn.Module:
     if isinstance(program, nn.Module):
         return program
     if isinstance(program, torch.export.ExportedProgram):
-        return program.module()
+        return _unflattened(program)
     if callable(program):
         return Called(program)
     raise UsageError(
@@ -63,17 +65,35 @@ def module_of(program: Any) -> nn.Module:
     )
 
 
+def _unflattened(program: torch.export.ExportedProgram) -> nn.Module:
+    """An exported program with the layers that it was made from, where PyTorch can tell."""
+    try:
+        return torch.export.unflatten(program)
+    except Exception:  # whatever is in there: it runs in one piece as well
+        return program.module()
+
+
 def subject_of(program: Any, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> ModelSubject:
     """A program with the arguments of one call."""
     model = module_of(program)
     name = getattr(program, "__qualname__", None) or type(getattr(program, "_orig_mod", program)).__name__
     return ModelSubject(
-        name, "torch", model, arguments, _described((*arguments, *kwargs.values())), "own dtype", kwargs
+        name, "torch", model, arguments, _described((*arguments, *kwargs.values())), _dtype(model, arguments), kwargs
     )
 
 
+def _dtype(model: nn.Module, arguments: tuple[Any, ...]) -> str:
+    """The name of the datatype that a model has, or its arguments."""
+    known = {dtype: name for name, dtype in DTYPES.items()}
+    for tensor in (*model.parameters(), *tensors_in(arguments)):
+        if tensor.is_floating_point():
+            name = str(tensor.dtype).removeprefix("torch.")
+            return known.get(name, name)
+    return "no floating-point numbers"
+
+
 def _described(values: tuple[Any, ...]) -> str:
-    shapes = ["x".join(map(str, each.shape)) or "a number" for each in values if isinstance(each, torch.Tensor)]
+    shapes = ["x".join(map(str, each.shape)) or "a number" for each in tensors_in(values)]
     return f"input of {', '.join(shapes)}" if shapes else "arguments of its own"
 
 

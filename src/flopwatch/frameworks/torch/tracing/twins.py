@@ -14,6 +14,13 @@ from torch.utils import _pytree
 # Real integers of at most so many elements are computed with: positions, masks and lengths, on which a model may branch.
 SMALL = 1 << 20
 
+SPARSE = "only data tells how many elements a sparse tensor holds"
+
+
+class NeedsDataError(RuntimeError):
+    """The program asks for the content of a tensor that has none."""
+
+
 Make = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -33,6 +40,8 @@ class Twins:
         return found[1]
 
     def _twin(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.layout is not torch.strided:
+            raise NeedsDataError(SPARSE)
         twin = self._make(tensor)
         if isinstance(tensor, nn.Parameter):
             twin = nn.Parameter(twin, requires_grad=tensor.requires_grad)

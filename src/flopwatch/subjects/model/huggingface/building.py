@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flopwatch.errors import UsageError
@@ -15,8 +16,11 @@ from flopwatch.subjects.model.inputs import DTYPES, Shape
 if TYPE_CHECKING:
     from flopwatch.subjects.model.request import Request
 
+# Token numbers that are worth their memory.
+_FEW = 1 << 20
 
-def builder(request: Request, shapes: tuple[Shape, ...], *, abstract: bool) -> tuple[str, Callable[[], Made]]:
+
+def builder(request: Request, shapes: tuple[Shape, ...], *, empty: bool) -> tuple[str, Callable[[], Made]]:
     """The framework, and a function that builds model and arguments; raises UsageError for a file that cannot be understood."""
     path = config.locate(request.name)
     values = config.read(path)
@@ -29,7 +33,7 @@ def builder(request: Request, shapes: tuple[Shape, ...], *, abstract: bool) -> t
             implementation, note = config.attention(values)
             options = {} if implementation is None else {"attn_implementation": implementation}
             dtype = request.dtype or config.datatype(configuration)
-            model = _built(made, configuration, abstract, dtype, options)
+            model = _built(made, configuration, empty, dtype, options)
         notes = [f"{type(model).__name__} of transformers {package.__version__}, built from {path} without its weights"]
         notes += _about(values)
         notes += [note] if note else []
@@ -39,10 +43,10 @@ def builder(request: Request, shapes: tuple[Shape, ...], *, abstract: bool) -> t
     return "torch", build
 
 
-def _built(made: Any, configuration: Any, abstract: bool, dtype: str, options: dict[str, Any]) -> Any:
+def _built(made: Any, configuration: Any, empty: bool, dtype: str, options: dict[str, Any]) -> Any:
     import torch
 
-    with torch.device("meta" if abstract else "cpu"):
+    with torch.device("meta" if empty else "cpu"):
         model = made._from_config(configuration, dtype=getattr(torch, DTYPES[dtype]), **options)
     return model.eval()
 
@@ -131,5 +135,7 @@ def _tensor(shape: Shape, dtype: Any, device: Any) -> Any:
     import torch
 
     if shape.integer:
-        return torch.randint(0, 2, shape.sizes, device=device)
+        # Token numbers have values even where nothing else has: some models look at them.
+        few = prod(shape.sizes) <= _FEW
+        return torch.randint(0, 2, shape.sizes, device="cpu" if few else device)
     return torch.randn(shape.sizes, device=device).to(dtype)

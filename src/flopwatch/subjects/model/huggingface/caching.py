@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 # The names that models have for it: attention's (since 5.20 of transformers, and before), state spaces', RWKV's.
@@ -23,20 +23,16 @@ def taken_from(output: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def filling(model: Any) -> Iterator[None]:
-    """What to fill a cache in: without gradients; experts one by one, since meta tensors know of grouped ones in bf16 only."""
+    """What to fill a cache in: without gradients, and on meta tensors followed as an estimate is, by nobody who counts."""
     import torch
 
-    switch: Any = getattr(model, "set_experts_implementation", None)
-    before = getattr(model.config, "_experts_implementation", None)
-    switched = switch is not None and before == "grouped_mm" and next(model.parameters()).is_meta
-    with torch.no_grad():
-        try:
-            if switched:
-                switch("batched_mm")
-            yield
-        finally:
-            if switched:
-                switch(before)
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        if next(model.parameters()).is_meta:
+            from flopwatch.frameworks.torch.tracing.unseen import unseen
+
+            stack.enter_context(unseen(model))
+        yield
 
 
 def keep(model: Any, name: str) -> None:

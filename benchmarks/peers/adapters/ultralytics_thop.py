@@ -1,0 +1,22 @@
+"""ultralytics-thop: the same package by other makers, with hooks on functions as well."""
+
+from __future__ import annotations
+
+from peers.adapters._torch import prepare
+from peers.answers import Count
+from peers.cases import Built, Case
+
+VERSION_OF = "ultralytics-thop"
+
+__all__ = ["VERSION_OF", "count", "prepare"]
+
+
+def count(case: Case, built: Built) -> Count:
+    """One forward with hooks."""
+    import torch
+    from thop import profile
+
+    model, arguments = built
+    with torch.no_grad():
+        macs, _ = profile(model, inputs=arguments, verbose=False)
+    return Count(macs, "MAC")

@@ -1,0 +1,64 @@
+"""Ask a counter about cases, in a process of its own; a process that dies is started again behind the case that it died of."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from peers.answers import Answer
+from peers.environments import Environments, variables
+from peers.worker import LIMIT_SECONDS, MARK
+
+
+def ask(peer: str, names: Sequence[str], environments: Environments) -> Iterator[Answer]:
+    """An answer for each case, as they come."""
+    python = environments.python(peer)
+    left = list(names)
+    while left:
+        command = (python, "-m", "peers.worker", peer, *left)
+        process = subprocess.Popen(
+            command, env=variables(peer), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+        )
+        assert process.stdout is not None and process.stderr is not None
+        begun = left[0]
+        for line in process.stdout:
+            if not line.startswith(MARK):
+                continue
+            document = json.loads(line.removeprefix(MARK))
+            if "begun" in document:
+                begun = document["begun"]
+                continue
+            left.remove(document["case"])
+            yield Answer.of(document)
+        words = process.stderr.read().strip().splitlines()
+        code = process.wait()
+        if left and code == 0:
+            raise RuntimeError(f"{peer} left {left} without an answer")
+        if left:
+            last = words[-1] if words else ""
+            # A counter that cannot be imported cannot answer anything.
+            died = [begun] if "begun" in locals() and code < 0 else list(left)
+            for name in died:
+                left.remove(name)
+                yield Answer(name, error=f"ended with {code}: {last}"[:300])
+
+
+class Kept:
+    """Answers in a file for each counter, so that a run can be taken up again."""
+
+    def __init__(self, folder: Path, peer: str) -> None:
+        self._path = folder / f"{peer}.json"
+        self.answers: dict[str, Answer] = {}
+        if self._path.exists():
+            self.answers = {each["case"]: Answer.of(each) for each in json.loads(self._path.read_text())}
+
+    def keep(self, answer: Answer) -> None:
+        """Add or replace an answer."""
+        self.answers[answer.case] = answer
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps([each.document() for each in self.answers.values()], indent=1))
+
+
+__all__ = ["LIMIT_SECONDS", "Kept", "ask"]

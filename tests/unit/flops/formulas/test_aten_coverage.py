@@ -1,0 +1,70 @@
+"""Every operator of the installed PyTorch has a formula, is free for a reason, or stands on the list of unknown ones."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from flopwatch.flops.formulas import lookup
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("torch._prims", reason="registers the primitive operators")
+
+pytestmark = pytest.mark.torch
+
+UNKNOWN = Path(__file__).parents[3] / "data" / "aten_unknown.toml"
+COMPOSITE = "CompositeImplicitAutograd"
+
+
+def dispatched() -> Mapping[str, bool]:
+    """Operators that can be dispatched at all, and whether all overloads are composite: seen through their parts.
+
+    A composite operator is decomposed before it reaches a dispatch mode, except in inference mode; there `decompose` does it.
+    The built-in functions of TorchScript, which have schemas too, have no kernels and never get there.
+    """
+    found: dict[str, bool] = {}
+    for schema in torch._C._jit_get_all_schemas():
+        name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+        if schema.name.startswith(("aten::", "prims::")) and torch._C._dispatch_has_kernel(name):
+            composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, COMPOSITE)
+            found[schema.name] = found.get(schema.name, True) and composite
+    return found
+
+
+def reasons() -> Mapping[str, str]:
+    """Why operators are unknown."""
+    rows = tomllib.loads(UNKNOWN.read_text())["unknown"]
+    return {name if "::" in name else f"aten::{name}": row["reason"] for row in rows for name in row["names"].split()}
+
+
+def test_every_operator_is_known_or_listed() -> None:
+    listed = reasons()
+    missing = [name for name, composite in dispatched().items() if not (composite or lookup(name) or name in listed)]
+    assert not missing, "give these a formula, a reason to be free, or a row in aten_unknown.toml"
+
+
+def test_the_list_only_shrinks() -> None:
+    known = [name for name in reasons() if lookup(name)]
+    assert not known, "these are known now: strike them off aten_unknown.toml"
+
+
+def test_no_operator_is_listed_twice_or_for_no_reason() -> None:
+    rows = tomllib.loads(UNKNOWN.read_text())["unknown"]
+    names = Counter(name for row in rows for name in row["names"].split())
+    assert max(names.values()) == 1
+    assert all(row["reason"] for row in rows)
+
+
+def test_composite_operators_are_not_listed() -> None:
+    composite = [name for name, parts in dispatched().items() if parts]
+    assert not set(composite) & set(reasons()), "they are seen through their parts"
+
+
+def test_most_operators_are_known() -> None:
+    every = [name for name, composite in dispatched().items() if not composite]
+    assert len(every) > 1000
+    assert sum(1 for name in every if lookup(name)) > 0.95 * len(every)
