@@ -48,7 +48,17 @@ class Butterflies(NamedTuple):
         return total((work(Numbers(numbers.dtype, True), mul=self.products), real))
 
 
-def transforms(length: int, count: int) -> Butterflies:
+def transforms(numbers: Numbers, length: int, count: int) -> Work:
+    """`count` complex transforms of one length, see `complex_butterflies`."""
+    return complex_butterflies(length, count).work(numbers)
+
+
+def real_transforms(numbers: Numbers, length: int, count: int) -> Work:
+    """`count` transforms of real numbers, or back to them, see `real_butterflies`."""
+    return real_butterflies(length, count).work(numbers)
+
+
+def complex_butterflies(length: int, count: int) -> Butterflies:
     """`count` complex transforms of one length.
 
     A power of two: radix 2, log₂N stages of N/2 butterflies, each a complex product and two complex sums, products with 1
@@ -58,7 +68,7 @@ def transforms(length: int, count: int) -> Butterflies:
     return of_length(length).times(count)
 
 
-def real_transforms(length: int, count: int) -> Butterflies:
+def real_butterflies(length: int, count: int) -> Butterflies:
     """`count` transforms between real numbers and the half of their spectrum that is not a mirror image of the other.
 
     Half of the complex transform, since of each pair of mirrored butterflies one is done: 5/2 N log₂N FLOP for a power of two

@@ -96,7 +96,7 @@ def test_a_large_prime_is_done_by_a_convolution_with_a_chirp(length: int, padded
     x = signal(seen, length)
     result = [complex(each) for each in bluestein(seen, x, padded)]
     assert np.allclose(result, np.fft.fft([complex(each) for each in x]))
-    assert operations(fourier.transforms(length, 1).work(COMPLEX)) == +seen.operations
+    assert operations(fourier.transforms(COMPLEX, length, 1)) == +seen.operations
     assert fourier.of_length(length).flop < fourier.mixed_radix(length).flop
 
 

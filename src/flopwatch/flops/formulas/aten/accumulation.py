@@ -245,9 +245,9 @@ def coalesce(op: Op) -> Work | Unknown:
     return work(given, add=given.stored - made.stored)
 
 
-@formula("aten::_sparse_csr_sum", "aten::_sparse_csr_prod")
+@formula("aten::_sparse_csr_sum", "aten::_sparse_csr_prod", "aten::_sparse_sum")
 def sparse_reduction(op: Op) -> Work | Unknown:
-    """Values of a row or a column joined to one; unknown where nobody told how many values there are."""
+    """Values along some dimensions joined to one; unknown where nobody told how many values there are."""
     given, made = op.arguments["self"], result_of(op)
     if given.stored is None:
         return Unknown(op.name)

@@ -9,11 +9,11 @@ from typing import Any
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import Work, formula
 from flopwatch.flops.formulas.aten.arguments import result_of
-from flopwatch.flops.formulas.fourier import Butterflies, real_transforms, transforms
+from flopwatch.flops.formulas.fourier import Butterflies, complex_butterflies, real_butterflies
 from flopwatch.flops.formulas.work import Numbers, numbers_of
 
 
-@formula("aten::_fft_c2c")
+@formula("aten::_fft_c2c", "prims::fft_c2c")
 def c2c(op: Op) -> Work:
     """Complex to complex along `dim`; `normalization` 0 is none, 1 by the root of the length, 2 by the length."""
     given: Array = op.arguments["self"]
@@ -21,14 +21,14 @@ def c2c(op: Op) -> Work:
     return _along(given.shape, op.arguments["dim"]).plus(_scaled(op, 2 * given.size)).work(numbers)
 
 
-@formula("aten::_fft_r2c")
+@formula("aten::_fft_r2c", "prims::fft_r2c")
 def r2c(op: Op) -> Work:
     """Real to complex: the last of `dim` gives half a spectrum, the others are complex; a full one (not `onesided`) is mirrored."""
     given: Array = op.arguments["self"]
     return _real(op, numbers_of(given), given.shape, op.arguments["dim"])
 
 
-@formula("aten::_fft_c2r")
+@formula("aten::_fft_c2r", "prims::fft_c2r")
 def c2r(op: Op) -> Work:
     """Complex half spectrum to real: as real to complex, the other way round."""
     made = result_of(op)
@@ -75,7 +75,7 @@ def stft(op: Op) -> Work:
     is_complex = numbers.complex or (window is not None and numbers_of(window).complex)
     if onesided is None:
         onesided = not is_complex
-    needed = (transforms if is_complex else real_transforms)(length, frames)
+    needed = (complex_butterflies if is_complex else real_butterflies)(length, frames)
     if window is not None or given.get("win_length") not in (None, length):
         windowed = frames * length
         needed = needed.plus(Butterflies(products=windowed) if is_complex else Butterflies(mul=windowed))
@@ -89,7 +89,7 @@ def _along(shape: tuple[int, ...], dims: Iterable[int]) -> Butterflies:
     needed, size = Butterflies(), prod(shape)
     if size:
         for dim in dims:
-            needed = needed.plus(transforms(shape[dim], size // shape[dim]))
+            needed = needed.plus(complex_butterflies(shape[dim], size // shape[dim]))
     return needed
 
 
@@ -100,7 +100,7 @@ def _real(op: Op, numbers: Numbers, shape: tuple[int, ...], dims: Iterable[int])
     if not size:
         return Work()
     half = (*shape[:last], length // 2 + 1, *shape[last + 1 :])
-    needed = real_transforms(length, size // length).plus(_along(half, others))
+    needed = real_butterflies(length, size // length).plus(_along(half, others))
     return needed.plus(_scaled(op, 2 * prod(half) if op.name.endswith("r2c") else size)).work(numbers)
 
 

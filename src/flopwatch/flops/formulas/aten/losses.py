@@ -34,7 +34,9 @@ for _name in ("mse", "smooth_l1", "huber", "soft_margin"):
 def absolute_error(op: Op) -> Work:
     """|self - target|, of complex numbers too."""
     given = op.arguments
-    numbers, elements = numbers_of(given["self"]), broadcast(given["self"], given["target"])
+    one, other = given["self"], given["target"]
+    elements = broadcast(one, other)
+    numbers = numbers_of(other) if numbers_of(other).complex else numbers_of(one)
     differences = work(numbers, add=elements) + absolute(numbers, elements)
     return differences + losses.reduced(result(op), elements, given["reduction"])
 

@@ -195,6 +195,13 @@ def glu_backward(op: Op) -> Work:
     return elementwise("glu_backward", gradient, gradient.size)
 
 
+@formula("aten::glu_backward_jvp")
+def glu_backward_jvp(op: Op) -> Work:
+    """How these gradients change, for each element of the half."""
+    gradient = op.arguments["grad_glu"]
+    return elementwise("glu_backward_jvp", gradient, gradient.size)
+
+
 @formula("aten::native_dropout", "aten::dropout", "aten::_fused_dropout")
 def dropout(op: Op) -> Work:
     """A scaled mask, multiplied."""
