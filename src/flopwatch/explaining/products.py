@@ -18,6 +18,8 @@ from flopwatch.flops.operations import Operation
 _LANES = 16
 # A library multiplies a result by alpha, and what was there by beta: not more than twice per result.
 _SCALINGS = (0, 1, 2)
+# Products that a panel of a sum has at least.
+_PANEL = 64
 # Products of one place whose scalings are tried one by one.
 _FEW = 2
 # The most that Winograd's largest tiles and FFT save.
@@ -51,15 +53,14 @@ def explain_products(pair: Pair) -> list[Found]:
     bias = estimated[Operation.ADD]
     # Gradients that meet are summed up beside the products, by multiply-adds.
     met = sum(each.calls * prod(each.outputs[0]) for each in pair.shapes if not each.mac and each.outputs)
-    for alpha in (0, met) if 0 < met <= bias else (0,):
-        match = match_products(products, measured.products - alpha, measured.sums - alpha)
-        if match is not None:
+    for scaling in (False, True):
+        for alpha in (0, met) if 0 < met <= bias else (0,):
+            match = match_products(products, measured.products - alpha, measured.sums - alpha, scaling=scaling)
+            if match is None:
+                continue
             found = [*causes_of(match, products, bias - alpha), *_beside(measured, estimated)]
-            return (
-                [*found, Found(causes.ALPHA, alpha, "gradients that meet are summed by multiply-adds")]
-                if alpha
-                else found
-            )
+            shown = "gradients that meet are summed by multiply-adds"
+            return [*found, Found(causes.ALPHA, alpha, shown)] if alpha else found
     return _another_algorithm(products, measured, estimated)
 
 
@@ -91,11 +92,11 @@ def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Foun
     return [each for each in found if each.flop]
 
 
-def match_products(products: Sequence[Product], done: int, summed: int) -> Match | None:
+def match_products(products: Sequence[Product], done: int, summed: int, *, scaling: bool) -> Match | None:
     """The simplest way of making products that gives the multiplications and additions that were counted; None if there is none.
 
     The multiplications must fit exactly; additions beyond them too, as a whole number for each result, or else be no more than
-    it takes to add up the lanes of a vector for each.
+    it takes to add up the lanes of a vector for each. `scaling` allows for multiplications by factors.
     """
     loose: Match | None = None
     mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
@@ -104,9 +105,9 @@ def match_products(products: Sequence[Product], done: int, summed: int) -> Match
         for blocks, made in sized(products, padding=base == mac):
             computed, results = sum(each.products for each in made), sum(each.results for each in made)
             # A kernel may do more than the products, by a little: nothing else is worth looking at.
-            if not 0 <= done - computed <= 2 * results + sum(max(each.packed) for each in products):
+            if not 0 <= done - computed <= _most_scaled(products, results):
                 continue
-            if not _scaled(products, made, done - computed):
+            if done > computed and not (scaling and _scaled(products, made, done - computed)):
                 continue
             for first in dict.fromkeys((0, alone, results)):
                 added = summed - computed + first
@@ -122,16 +123,22 @@ def match_products(products: Sequence[Product], done: int, summed: int) -> Match
 
 def _scaled(products: Sequence[Product], made: Sequence[Rounded], left: int) -> bool:
     """Whether `left` multiplications scale results or matrices a whole number of times."""
-    if not left:
-        return True
     packed = {sum(sizes) for sizes in every(*((0, *each.packed) for each in products[:_FEW]))}
     packed.add(2 * max(packed))
+    padded, plain = sum(each.results for each in made), sum(each.results for each in products)
     for times in every(_SCALINGS, repeat=min(len(products), _FEW)):
         for results in ([each.results for each in made], [each.results for each in products]):
             rest = left - sum(count * each for count, each in zip(times, results, strict=False))
             if rest in packed:
                 return True
-    return False
+    # Or each panel of a sum is scaled when it is added to the result.
+    panels = max(each.inner for each in products) // _PANEL
+    return any(count and left % count == 0 and left // count <= panels for count in (padded, plain))
+
+
+def _most_scaled(products: Sequence[Product], results: int) -> int:
+    panels = max(each.inner for each in products) // _PANEL
+    return max(2, panels) * results + sum(max(each.packed) for each in products)
 
 
 def _per_result(products: Sequence[Product], made: Sequence[Rounded], added: int) -> int | None:

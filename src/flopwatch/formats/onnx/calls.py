@@ -37,7 +37,7 @@ def op_of(call: Call, outputs: Sequence[Value], layer: str) -> Op:
     scope = Scope(layer=layer, op=name, function=FORWARD)
     made = tuple(value.array for value in outputs)
     arguments = _arguments(call)
-    values = [value for value in (*call.inputs, *outputs) if value is not None]
+    values = [value for value in (*call.inputs, *outputs[:1]) if value is not None]
     if all(value.known or value.sequence or value.dtype == TEXT for value in values):
         return Op(name, arguments, made, scope)
     if isinstance(lookup(name), Free):

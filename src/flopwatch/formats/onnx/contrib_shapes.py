@@ -237,8 +237,8 @@ def _as(kind: str, inputs: Inputs, attributes: Mapping[str, Any], names: Sequenc
     given = {name: attributes[name] for name in names if name in attributes}
     places = [f"i{place}" for place in range(len(inputs))]
     node = helper.make_node(kind, places, ["o"], **given)
-    types = {name: typeof(common([value or Value()])) for name, value in zip(places, inputs, strict=True)}
+    types = {name: type_of(common([value or Value()])) for name, value in zip(places, inputs, strict=True)}
     found = shape_inference.infer_node_outputs(
-        schemaof(kind, 13, ""), node, types, opset_imports=[helper.make_opsetid("", 13)]
+        schema_of(kind, 13, ""), node, types, opset_imports=[helper.make_opsetid("", 13)]
     )
     return [of_type(found["o"])]

@@ -53,7 +53,7 @@ class Value:
 
     `data` is a numpy array for a small tensor of known numbers. `roots` names the constants that it is made of and nothing
     else; None if an input of the model has a part in it. A sequence has `items`, or, where nobody knows how many there are,
-    one of them as `element`.
+    one of them as `element`. `optional` values may turn out not to be there.
     """
 
     shape: Dims | None = None
@@ -62,6 +62,7 @@ class Value:
     roots: frozenset[str] | None = None
     items: tuple[Value, ...] | None = None
     element: Value | None = None
+    optional: bool = False
 
     @property
     def sequence(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.utils._python_dispatch import _disable_current_modes
 
 from flopwatch.errors import FlopwatchError, UsageError
 from flopwatch.events import Op
@@ -31,6 +33,10 @@ Emit = Callable[[Op], None]
 
 _SMALL = 1 << 28
 
+# One thread at a time: models may be shared, and observers are. Whoever has waited for so long goes on without them.
+_turn = threading.RLock()
+_PATIENCE = 60.0
+
 
 class Found(NamedTuple):
     """What was met on the way."""
@@ -47,7 +53,12 @@ def trace(subject: ModelSubject, emit: Emit, *, train: bool) -> Traced:
     Meta tensors are tried first, then fake ones, and where the program needs to look at its data it is run on them. An exception
     of the model's own comes through as it is.
     """
-    found, how = _found(subject, train)
+    alone = _turn.acquire(timeout=_PATIENCE)
+    try:
+        found, how = _found(subject, train)
+    finally:
+        if alone:
+            _turn.release()
     for op in found.ops:
         emit(op)
     model = subject.model
@@ -169,6 +180,10 @@ def _run(
     hooks = FollowingHooks(model)
     step = step_through(model, arguments, kwargs, train=train)
     with ExitStack() as stack:
+        stack.enter_context(_disable_current_modes())  # of whoever asks: they are not to see what we do
+        if not isinstance(model, Called):
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
         stack.enter_context(_uncompiled())
         stack.enter_context(hooks)
         stack.enter_context(around)

@@ -36,7 +36,8 @@ class Twins:
         """The twin; a parameter's is a parameter."""
         found = self._made.get(id(tensor))
         if found is None:
-            found = self._made[id(tensor)] = (tensor, self._twin(tensor))
+            with torch.inference_mode(False):  # one that can have a gradient, whoever asks
+                found = self._made[id(tensor)] = (tensor, self._twin(tensor))
         return found[1]
 
     def _twin(self, tensor: torch.Tensor) -> torch.Tensor:

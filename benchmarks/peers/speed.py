@@ -1,0 +1,3 @@
+"""Placeholder."""
+def main(base, folder):
+    return 0
