@@ -118,7 +118,8 @@ class _Walk:
             **{name: Array(shape) for name, shape in (*made.weights.items(), *made.buffers.items())},
             **made.settings,
         }
-        self._send(layer, arguments, tuple(Array(shape) for shape in tops))
+        # A loss may leave its top unnamed; it is made all the same.
+        self._send(layer, arguments, tuple(Array(shape) for shape in tops or made.tops[:1]))
 
     def _bottom(self, layer: Layer, name: str) -> Shape:
         if name in self._shapes:

@@ -171,6 +171,12 @@ def test_the_batch_goes_to_all_inputs_that_have_it(tmp_path: Path) -> None:
     assert [array.shape for array in ops[1].arrays] == [(1, 3)]
 
 
+def test_a_loss_whose_top_has_no_name(tmp_path: Path) -> None:
+    text = 'input: "x" input_shape { dim: [2, 8] } input: "y" input_shape { dim: [2, 8] }'
+    _, ops = traced(tmp_path, text + 'layer { name: "loss" type: "EuclideanLoss" bottom: "x" bottom: "y" }')
+    assert [output.shape for output in ops[0].outputs if output is not None] == [()]
+
+
 def test_shared_weights_are_held_once(tmp_path: Path) -> None:
     def dense(name: str, bottom: str) -> str:
         return (
