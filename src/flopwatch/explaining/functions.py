@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flopwatch.explaining import causes
 from flopwatch.explaining.causes import Found
-from flopwatch.explaining.lanes import Lanes
+from flopwatch.explaining.lanes import FUSED, Lanes
 from flopwatch.explaining.pairing import Pair
 from flopwatch.explaining.sizes import Product, products_of, sized
 from flopwatch.explaining.values import Account
@@ -26,7 +26,7 @@ _MERGES = 8
 # ... and, where rows come in blocks, to scale what was summed up before.
 _BLOCKS = 4
 # Multiply-adds of an exponential, at most, and its additions beside them, for the reduction of its argument.
-_FUSED, _REDUCTION = 16, 2
+_MULTIPLY_ADDS, _REDUCTION = 16, 2
 
 
 def explain_functions(pair: Pair) -> list[Found]:
@@ -77,7 +77,7 @@ def explain_attention(pair: Pair) -> list[Found]:
         )
         found.append(Found(causes.PADDED_LANES, 2 * (done - pair.mac), shown))
     # Now without the products: a softmax, and additions that belong to either.
-    counts = {one: count for one, count in measured.own.items() if one is not ADD}
+    counts = {one: count for one, count in measured.own.items() if one is not ADD and one not in FUSED}
     counts[FMA] = measured.fused - done
     added = measured[ADD] - estimated[ADD]
     reduction = min(_REDUCTION, max(0, added // computed))
@@ -119,7 +119,9 @@ def _products(
     """
     apart = measured.widest.get(FMA, 0)
     whole = _vectors(measured, values, rows)
-    functions = [(one, apart // one) for one in whole if apart and apart % one == 0 and 0 < apart // one <= _FUSED]
+    functions = [
+        (one, apart // one) for one in whole if apart and apart % one == 0 and 0 < apart // one <= _MULTIPLY_ADDS
+    ]
     made = [(sum(one.products for one in each), blocks) for blocks, each in sized(products, padding=True)]
     for done, blocks in made if functions else ():
         for computed, fused in functions:
@@ -129,7 +131,7 @@ def _products(
     for done, blocks in made:
         left = measured.fused - done
         for computed in whole:
-            if left > 0 and left % computed in (0, rows, 2 * rows) and 0 < left // computed <= _FUSED:
+            if left > 0 and left % computed in (0, rows, 2 * rows) and 0 < left // computed <= _MULTIPLY_ADDS:
                 if _multiplied(measured, products, computed, rows):
                     return done, computed, blocks
                 first = first or (done, computed, blocks)
@@ -191,7 +193,7 @@ def _computed(measured: Lanes, values: int, rows: int) -> int:
             if (
                 measured[operation]
                 and measured[operation] % computed == 0
-                and measured[operation] // computed <= _FUSED
+                and measured[operation] // computed <= _MULTIPLY_ADDS
             ):
                 return computed
     return values

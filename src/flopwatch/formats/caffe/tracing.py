@@ -26,12 +26,14 @@ def trace(
     emit: Callable[[Op], None],
     *,
     batch: int | None = None,
+    keep_batch: bool = False,
     shapes: Sequence[Shape] = (),
     dims: Mapping[str, int] | None = None,
 ) -> Traced:
     """Emit the layers of the test phase as operators "caffe::TYPE" and tell of their weights and activations.
 
-    `batch` replaces the first size of all inputs that have the batch of the first, `shapes` are whole shapes of the inputs in
+    `batch` replaces the first size of all inputs that have the batch of the first; without it, one image is followed, or with
+    `keep_batch` as many as the file says. `shapes` are whole shapes of the inputs in
     the order of the file. Raises UsageError, with the line, for text that is malformed or a network that does not fit together.
     """
     if dims:
@@ -45,7 +47,7 @@ def trace(
     except OSError as error:
         raise UsageError(f"{path} cannot be read as text.", seen=f"{error}.") from error
     network = _spelled(read(parse(text, path.name)))
-    blobs, notes = fed(network, batch, shapes)
+    blobs, notes = fed(network, batch, shapes, keep=keep_batch)
     return _Walk(network, blobs, emit).run(notes)
 
 
@@ -118,7 +120,8 @@ class _Walk:
             **{name: Array(shape) for name, shape in (*made.weights.items(), *made.buffers.items())},
             **made.settings,
         }
-        self._send(layer, arguments, tuple(Array(shape) for shape in tops))
+        # A loss may leave its top unnamed; it is made all the same.
+        self._send(layer, arguments, tuple(Array(shape) for shape in tops or made.tops[:1]))
 
     def _bottom(self, layer: Layer, name: str) -> Shape:
         if name in self._shapes:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx")
+# ruff: noqa: E402  # what follows needs onnx
 
 from flopwatch.flops.formulas import Work, known, lookup, work
 from flopwatch.flops.formulas.attention import CAUSAL, Heads, Mask, attention

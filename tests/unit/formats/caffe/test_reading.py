@@ -19,7 +19,7 @@ def traced(folder: Path, text: str, **options: object) -> tuple[Traced, list[Op]
     path = folder / "net.prototxt"
     path.write_text(text)
     ops: list[Op] = []
-    return trace(path, ops.append, **options), ops  # type: ignore[arg-type]  # options of the caller's
+    return trace(path, ops.append, keep_batch=True, **options), ops  # type: ignore[arg-type]  # options of the caller's
 
 
 def mac(ops: list[Op]) -> int:
@@ -169,6 +169,12 @@ def test_the_batch_goes_to_all_inputs_that_have_it(tmp_path: Path) -> None:
     assert ops[0].outputs[0] is not None
     assert ops[0].outputs[0].shape == (2, 12)
     assert [array.shape for array in ops[1].arrays] == [(1, 3)]
+
+
+def test_a_loss_whose_top_has_no_name(tmp_path: Path) -> None:
+    text = 'input: "x" input_shape { dim: [2, 8] } input: "y" input_shape { dim: [2, 8] }'
+    _, ops = traced(tmp_path, text + 'layer { name: "loss" type: "EuclideanLoss" bottom: "x" bottom: "y" }')
+    assert [output.shape for output in ops[0].outputs if output is not None] == [()]
 
 
 def test_shared_weights_are_held_once(tmp_path: Path) -> None:
