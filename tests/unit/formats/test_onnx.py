@@ -117,6 +117,20 @@ class TestSizes:
             seen(self.DENSE, shapes={"x": (2, 5, 3)})
 
     @pytest.mark.parametrize(
+        ("kind", "shapes"),
+        [
+            ("Conv", [(1, 5, 8, 8), (4, 3, 3, 3)]),
+            ("ConvTranspose", [(1, 5, 8, 8), (3, 4, 3, 3)]),
+            ("Gemm", [(2, 5), (3, 4)]),
+            ("LSTM", [(7, 1, 5), (1, 16, 3), (1, 16, 4)]),
+            ("BatchNormalization", [(1, 5, 8), (3,), (3,), (3,), (3,)]),
+        ],
+    )
+    def test_sizes_that_onnx_does_not_compare(self, kind, shapes):
+        with pytest.raises(UsageError, match=f"{kind} 'node' cannot take its inputs"):
+            seen(node_model(kind, shapes))
+
+    @pytest.mark.parametrize(
         ("options", "message"),
         [
             ({"dims": {"height": 3}}, r"No size of tested is called 'height'.*batch, tokens"),
