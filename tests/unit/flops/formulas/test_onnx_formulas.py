@@ -12,6 +12,7 @@ from flopwatch.flops.formulas import Work, known, lookup, work
 from flopwatch.flops.formulas.attention import CAUSAL, Heads, Mask, attention
 from flopwatch.flops.formulas.onnx.free import UNKNOWN
 from flopwatch.flops.formulas.quantisation import parameters, quantised
+from flopwatch.flops.formulas.recurrent import Kind, Layer, layer
 from flopwatch.flops.formulas.work import Numbers
 from flopwatch.flops.operations import DType
 from tests.unit.formats.onnx_models import is_free, node_model, node_work, unknown_of
@@ -165,6 +166,14 @@ class TestRecurrence:
         sigmoids = work(FP32, add=3 * hidden, div=3 * hidden, transcendental=3 * hidden)
         rest = work(FP32, transcendental=2 * hidden, mul=3 * hidden, add=hidden)
         assert node_work("LSTM", shapes, hidden_size=hidden) == gates + sigmoids + rest
+
+    @pytest.mark.parametrize(("kind", "of"), [("RNN", Kind.TANH), ("GRU", Kind.GRU), ("LSTM", Kind.LSTM)])
+    def test_costs_what_it_costs_in_pytorch(self, kind, of):
+        inputs, hidden, steps, batch = 5, 3, 7, 2
+        gates = of.gates * hidden
+        shapes = [(steps, batch, inputs), (1, gates, inputs), (1, gates, hidden), (1, 2 * gates)]
+        found = node_work(kind, shapes, hidden_size=hidden, **({"linear_before_reset": 1} if kind == "GRU" else {}))
+        assert found == layer(FP32, of, steps * batch, Layer(inputs, hidden))
 
     def test_coupled_gates_are_unknown(self):
         shapes = [(1, 1, 4), (1, 16, 4), (1, 16, 4)]
