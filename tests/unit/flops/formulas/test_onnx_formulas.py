@@ -131,6 +131,19 @@ class TestProducts:
         )
         assert found == work(FP32, mac=rows * inner * columns, mul=inner * columns)
 
+    def test_a_mixture_of_experts(self):
+        rows, width, inner, experts, k = 8, 64, 128, 4, 2
+        up, down = (experts, inner, width), (experts, width, inner)
+        inputs = [(rows, width), (rows, experts), up, None, down, None, up]
+        found = node_work("MoE", inputs, domain="com.microsoft", k=k, activation_type="silu")
+        assert found.mac == rows * k * 3 * width * inner
+        activation = rows * k * inner
+        routing = rows * experts
+        silu = work(FP32, add=activation, mul=activation, div=activation, transcendental=activation)
+        softmax = work(FP32, minmax=routing - rows, add=2 * routing - rows, div=routing, transcendental=routing)
+        joined = work(FP32, mul=activation + rows * k * width, add=rows * (k - 1) * width)
+        assert found == work(FP32, mac=found.mac) + silu + softmax + joined
+
     def test_transposed_and_scaled(self):
         found = node_work("FusedMatMul", [(2, 5, 3), (2, 7, 5)], domain="com.microsoft", transA=1, transB=1, alpha=0.5)
         assert found == work(FP32, mac=2 * 3 * 5 * 7, mul=2 * 3 * 7)
