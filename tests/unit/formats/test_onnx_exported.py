@@ -122,3 +122,31 @@ def test_vision_transformer(tmp_path, dynamo):
     runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     assert work_of(tmp_path / "fused.onnx").mac == 17_563_828_224
     assert unknown_of(tmp_path / "fused.onnx") == []
+
+
+@pytest.mark.slow
+def test_a_language_model(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    hidden, inner, layers, vocabulary, tokens, shared = 64, 128, 2, 100, 8, 2 / 4
+    config = transformers.LlamaConfig(
+        hidden_size=hidden,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=vocabulary,
+    )
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = transformers.LlamaForCausalLM(config)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return self.model(input_ids=tokens, use_cache=False).logits
+
+    example = torch.ones(1, tokens, dtype=torch.long)
+    path = export(tmp_path / "m.onnx", Logits(), example, dynamo=True, opset_version=23)
+    projections = tokens * hidden * (2 * hidden + 2 * int(hidden * shared) + 3 * inner)
+    scores = 2 * tokens**2 * hidden
+    assert work_of(path).mac == layers * (projections + scores) + tokens * hidden * vocabulary == 657_408
