@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-pytest.importorskip("torchvision", reason="needs PyTorch and torchvision")
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+torchvision = pytest.importorskip("torchvision", reason="needs torchvision")
 
-from flopwatch import estimate, estimate_model
-from flopwatch.subjects.model import Request
+from flopwatch import estimate, estimate_model  # noqa: E402
+from flopwatch.subjects.model import Request  # noqa: E402
+from tests.following import MODES, followed  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::FutureWarning")]
 
@@ -84,3 +88,86 @@ def test_parameters_and_buffers_are_weighed() -> None:
 def test_a_training_step_is_forward_and_two_backward_but_for_the_picture() -> None:
     first = 112 * 112 * 64 * 3 * 7 * 7  # nobody asks for the gradient of the picture
     assert estimate("resnet50", train=True).mac == 3 * 4_089_184_256 - first
+
+
+@pytest.mark.parametrize("way", ["meta", "fake"])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_vision_transformer_costs_the_same_in_every_mode(way: str, training: bool) -> None:
+    model = torchvision.models.vit_b_16().train(training)
+    for entered in MODES.values():
+
+        def call(x: torch.Tensor, entered: Any = entered) -> Any:
+            with entered():
+                return model(x)
+
+        assert followed(way, call, torch.ones(1, 3, 224, 224))[0] == 17_563_828_224
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5"])
+def test_a_real_run_agrees_to_the_operation(name: str) -> None:
+    model, picture = torchvision.models.get_model(name), torch.ones(1, 3, 64, 64)
+    for train in (False, True):
+        assert followed("real", model, picture, train=train) == followed("meta", model, picture, train=train)
+
+
+# Transformers, tiny: 8 tokens of 64 numbers in 2 layers of 4 heads, inner width 128, 100 words.
+TOKENS, WIDTH, INNER, LAYERS, WORDS, EXPERTS, CHOSEN = 8, 64, 128, 2, 100, 4, 2
+SIZES = {
+    "hidden_size": WIDTH,
+    "intermediate_size": INNER,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": WORDS,
+}
+# Queries and output are as wide as tokens, keys and values half as wide.
+PROJECTIONS = TOKENS * WIDTH * (WIDTH + WIDTH // 2 + WIDTH // 2 + WIDTH)
+SCORES = 2 * TOKENS * TOKENS * WIDTH
+HEAD = TOKENS * WIDTH * WORDS
+
+
+def tokens() -> torch.Tensor:
+    return torch.arange(TOKENS)[None]
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_tiny_llama(attention: str, masked: bool) -> None:
+    transformers = pytest.importorskip("transformers")
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES, attn_implementation=attention))
+    options = {"attention_mask": (tokens() > 2).long()} if masked else {}
+    expected = LAYERS * (PROJECTIONS + SCORES + 3 * TOKENS * WIDTH * INNER) + HEAD
+    assert expected == 657_408
+    record = estimate(model, input_ids=tokens(), **options)
+    assert (record.mac, record.unknown) == (expected, ())
+    assert "on meta tensors" in record.notes[0]
+    trained = estimate(model, input_ids=tokens(), labels=tokens(), train=True)
+    assert (trained.mac, trained.unknown) == (3 * expected, ())
+    model.gradient_checkpointing_enable()
+    # All of the layers again, but for their last product each, which backward does not need.
+    again = LAYERS * (PROJECTIONS + SCORES + 2 * TOKENS * WIDTH * INNER)
+    assert estimate(model, input_ids=tokens(), labels=tokens(), train=True).mac == 3 * expected + again
+
+
+@pytest.mark.parametrize("experts", ["grouped_mm", "batched_mm", "eager"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_tiny_mixtral(experts: str, dtype: torch.dtype) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.MixtralConfig(**SIZES, num_local_experts=EXPERTS, num_experts_per_tok=CHOSEN)
+    config._experts_implementation = experts
+    model = transformers.MixtralForCausalLM(config).to(dtype)
+    router = TOKENS * WIDTH * EXPERTS
+    expected = LAYERS * (PROJECTIONS + SCORES + router + CHOSEN * 3 * TOKENS * WIDTH * INNER) + HEAD
+    assert expected == 1_054_720
+    record = estimate(model, input_ids=tokens())
+    assert (record.mac, record.unknown) == (expected, ())
+
+
+def test_a_tiny_gpt2() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_embd": WIDTH, "n_inner": INNER, "n_layer": LAYERS, "n_head": 4, "vocab_size": WORDS, "n_positions": 32}
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
+    expected = LAYERS * (4 * TOKENS * WIDTH * WIDTH + SCORES + 2 * TOKENS * WIDTH * INNER) + HEAD
+    assert expected == 591_872
+    record = estimate(model, input_ids=tokens())
+    assert (record.mac, record.unknown) == (expected, ())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flopwatch.explaining import causes
 from flopwatch.explaining.causes import Found
-from flopwatch.explaining.lanes import Lanes
+from flopwatch.explaining.lanes import FUSED, Lanes
 from flopwatch.explaining.pairing import Pair
 from flopwatch.explaining.sizes import Product, products_of, sized
 from flopwatch.explaining.values import Account
@@ -18,13 +18,15 @@ TRANSCENDENTAL = Operation.TRANSCENDENTAL
 
 # FLOP of one function value: nobody needs more for single precision, but for powers.
 _MOST, _MOST_OF_POWERS = 60, 200
+# FLOP of an exponential that a table does not help.
+_LEAST = 4
 _POWERS = ("pow", "lgamma", "digamma", "erfinv")
 # Vectors that are worked on for each row, to put lanes together for its largest value and for its sum, ...
 _MERGES = 8
 # ... and, where rows come in blocks, to scale what was summed up before.
 _BLOCKS = 4
 # Multiply-adds of an exponential, at most, and its additions beside them, for the reduction of its argument.
-_FUSED, _REDUCTION = 16, 2
+_MULTIPLY_ADDS, _REDUCTION = 16, 2
 
 
 def explain_functions(pair: Pair) -> list[Found]:
@@ -59,11 +61,13 @@ def explain_attention(pair: Pair) -> list[Found]:
     account = Account(pair, measured, estimated)
     products = [each for shapes in pair.shapes for each in products_of(shapes)]
     values, rows = estimated[TRANSCENDENTAL], _rows(estimated)
+    if not estimated.foreign and sum(measured.foreign.values()) >= values:
+        measured = measured.together  # all functions are in double precision, not only those at the ends of rows
     if not rows or sum(each.mac for each in products) != pair.mac:
         return []
     made = _products(measured, products, values, rows)
     if made is None:
-        return []
+        return _together(pair, account, values)
     done, computed, blocks = made
     found = []
     if done != pair.mac:
@@ -73,7 +77,7 @@ def explain_attention(pair: Pair) -> list[Found]:
         )
         found.append(Found(causes.PADDED_LANES, 2 * (done - pair.mac), shown))
     # Now without the products: a softmax, and additions that belong to either.
-    counts = {one: count for one, count in measured.own.items() if one is not ADD}
+    counts = {one: count for one, count in measured.own.items() if one is not ADD and one not in FUSED}
     counts[FMA] = measured.fused - done
     added = measured[ADD] - estimated[ADD]
     reduction = min(_REDUCTION, max(0, added // computed))
@@ -99,7 +103,7 @@ def explain_attention(pair: Pair) -> list[Found]:
     if rest and abs(rest) <= rows * _BLOCKS * _MERGES * max(measured.wide, 4):
         found.append(Found(causes.LANE_SUMS, rest, "the lanes of a vector are put together for each row"))
     foreign = account.total(measured.foreign)
-    if foreign and foreign <= _MOST * rows * measured.wide:
+    if foreign and foreign <= _MOST * values:
         shown = "ends of rows are computed value by value, by functions in double precision"
         found.append(_named(pair, foreign, shown))
     return found
@@ -115,22 +119,33 @@ def _products(
     """
     apart = measured.widest.get(FMA, 0)
     whole = _vectors(measured, values, rows)
-    functions = [(one, apart // one) for one in whole if apart and apart % one == 0 and 0 < apart // one <= _FUSED]
-    first: tuple[int, int, dict[str, int]] | None = None
-    for blocks, each in sized(products, padding=True):
-        done = sum(one.products for one in each)
-        left = measured.fused - done
-        if left < 0:
-            continue
+    functions = [
+        (one, apart // one) for one in whole if apart and apart % one == 0 and 0 < apart // one <= _MULTIPLY_ADDS
+    ]
+    made = [(sum(one.products for one in each), blocks) for blocks, each in sized(products, padding=True)]
+    for done, blocks in made if functions else ():
         for computed, fused in functions:
-            if 0 <= left - fused * computed <= 2 * rows:
+            if 0 <= measured.fused - done - fused * computed <= 2 * rows:
                 return done, computed, blocks
+    first: tuple[int, int, dict[str, int]] | None = None
+    for done, blocks in made:
+        left = measured.fused - done
         for computed in whole:
-            if left % computed in (0, rows, 2 * rows) and 0 < left // computed <= _FUSED:
+            if left > 0 and left % computed in (0, rows, 2 * rows) and 0 < left // computed <= _MULTIPLY_ADDS:
                 if _multiplied(measured, products, computed, rows):
                     return done, computed, blocks
                 first = first or (done, computed, blocks)
     return first
+
+
+def _together(pair: Pair, account: Account, values: int) -> list[Found]:
+    """Where products cannot be told from functions to the digit: all of it, if an exponential may well cost that much."""
+    gap = account.total(account.measured.own) + account.total(account.measured.foreign) - pair.flop(pair.estimated)
+    if not _LEAST * values <= gap <= _MOST * values:
+        return []
+    return [
+        _named(pair, gap, f"{gap / values + 1:.3g} FLOP for each function value, with what fills up vectors and blocks")
+    ]
 
 
 def _multiplied(measured: Lanes, products: list[Product], computed: int, rows: int) -> bool:
@@ -178,7 +193,7 @@ def _computed(measured: Lanes, values: int, rows: int) -> int:
             if (
                 measured[operation]
                 and measured[operation] % computed == 0
-                and measured[operation] // computed <= _FUSED
+                and measured[operation] // computed <= _MULTIPLY_ADDS
             ):
                 return computed
     return values

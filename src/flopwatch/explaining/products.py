@@ -18,6 +18,10 @@ from flopwatch.flops.operations import Operation
 _LANES = 16
 # A library multiplies a result by alpha, and what was there by beta: not more than twice per result.
 _SCALINGS = (0, 1, 2)
+# Scalar multiplications of a call, for sizes and strides.
+_STRAY = 64
+# Products that a panel of a sum has at least.
+_PANEL = 64
 # Products of one place whose scalings are tried one by one.
 _FEW = 2
 # The most that Winograd's largest tiles and FFT save.
@@ -30,7 +34,7 @@ class Match:
 
     `base` are the multiply-accumulates that it has to do, `products` those that it does, `scaled` multiplications by factors,
     `first` products that are added to nothing, and `added` additions beyond one for each other product; `sums` are these for
-    each result, where they are the same for all.
+    each result, where they are the same for all. `exact` says whether all that was predicted to the digit.
     """
 
     base: int
@@ -40,6 +44,7 @@ class Match:
     added: int
     blocks: dict[str, int]
     sums: int | None
+    exact: bool = True
 
 
 def explain_products(pair: Pair) -> list[Found]:
@@ -51,15 +56,17 @@ def explain_products(pair: Pair) -> list[Found]:
     bias = estimated[Operation.ADD]
     # Gradients that meet are summed up beside the products, by multiply-adds.
     met = sum(each.calls * prod(each.outputs[0]) for each in pair.shapes if not each.mac and each.outputs)
-    for alpha in (0, met) if 0 < met <= bias else (0,):
-        match = match_products(products, measured.products - alpha, measured.sums - alpha)
-        if match is not None:
+    for scaling in (False, True):
+        for alpha in (0, met) if 0 < met <= bias else (0,):
+            match = match_products(products, measured.products - alpha, measured.sums - alpha, scaling=scaling)
+            if match is None:
+                continue
             found = [*causes_of(match, products, bias - alpha), *_beside(measured, estimated)]
-            return (
-                [*found, Found(causes.ALPHA, alpha, "gradients that meet are summed by multiply-adds")]
-                if alpha
-                else found
-            )
+            shown = "gradients that meet are summed by multiply-adds"
+            return [*found, Found(causes.ALPHA, alpha, shown)] if alpha else found
+    match = _roughly(products, measured)
+    if match is not None:
+        return [*causes_of(match, products, bias), *_beside(measured, estimated)]
     return _another_algorithm(products, measured, estimated)
 
 
@@ -75,7 +82,12 @@ def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Foun
         shown = f"products are those of sizes rounded up, {blocks}, to the digit"
         found.append(Found(causes.PADDED_LANES, 2 * (match.products - match.base), shown))
     if match.scaled:
-        shown = "multiplications beside the products: a whole number for each element"
+        each = (
+            "a whole number for each element"
+            if match.exact
+            else "fewer than three for each result and one for each element"
+        )
+        shown = f"multiplications beside the products: {each}"
         found.append(Found(causes.SCALING, match.scaled, shown))
     if match.first:
         found.append(Found(causes.FIRST, -match.first, "one addition for each result is missing"))
@@ -91,11 +103,11 @@ def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Foun
     return [each for each in found if each.flop]
 
 
-def match_products(products: Sequence[Product], done: int, summed: int) -> Match | None:
+def match_products(products: Sequence[Product], done: int, summed: int, *, scaling: bool) -> Match | None:
     """The simplest way of making products that gives the multiplications and additions that were counted; None if there is none.
 
     The multiplications must fit exactly; additions beyond them too, as a whole number for each result, or else be no more than
-    it takes to add up the lanes of a vector for each.
+    it takes to add up the lanes of a vector for each. `scaling` allows for multiplications by factors.
     """
     loose: Match | None = None
     mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
@@ -104,9 +116,9 @@ def match_products(products: Sequence[Product], done: int, summed: int) -> Match
         for blocks, made in sized(products, padding=base == mac):
             computed, results = sum(each.products for each in made), sum(each.results for each in made)
             # A kernel may do more than the products, by a little: nothing else is worth looking at.
-            if not 0 <= done - computed <= 2 * results + sum(max(each.packed) for each in products):
+            if not 0 <= done - computed <= _most_scaled(products, results):
                 continue
-            if not _scaled(products, made, done - computed):
+            if done != computed and not (scaling and _scaled(products, made, done - computed)):
                 continue
             for first in dict.fromkeys((0, alone, results)):
                 added = summed - computed + first
@@ -120,18 +132,40 @@ def match_products(products: Sequence[Product], done: int, summed: int) -> Match
     return loose
 
 
+def _roughly(products: Sequence[Product], measured: Lanes) -> Match | None:
+    """No prediction to the digit, where the edges of matrices are made by other code: what is scaled is bounded, no more.
+
+    It must be seen, too: at least half of it as multiplications that are not fused with the additions of products.
+    """
+    done, summed = measured.products, measured.sums
+    mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
+    most = 2 * sum(each.results for each in products) + sum(sum(each.packed) for each in products)
+    for base in dict.fromkeys((mac, mac - padding)):
+        made = [Rounded(each.mac if base == mac else each.mac - each.padding, each.results, {}) for each in products]
+        scaled, added = done - base, summed - base
+        if 0 <= scaled <= min(most + _STRAY, 2 * measured[Operation.MUL]) and 0 <= added <= _limit(products, made):
+            return Match(base, base, scaled, 0, added, {}, None, exact=False)
+    return None
+
+
 def _scaled(products: Sequence[Product], made: Sequence[Rounded], left: int) -> bool:
     """Whether `left` multiplications scale results or matrices a whole number of times."""
-    if not left:
-        return True
     packed = {sum(sizes) for sizes in every(*((0, *each.packed) for each in products[:_FEW]))}
     packed.add(2 * max(packed))
+    padded, plain = sum(each.results for each in made), sum(each.results for each in products)
     for times in every(_SCALINGS, repeat=min(len(products), _FEW)):
         for results in ([each.results for each in made], [each.results for each in products]):
             rest = left - sum(count * each for count, each in zip(times, results, strict=False))
             if rest in packed:
                 return True
-    return False
+    # Or each panel of a sum is scaled when it is added to the result.
+    panels = max(each.inner for each in products) // _PANEL
+    return any(count and left % count == 0 and left // count <= panels for count in (padded, plain))
+
+
+def _most_scaled(products: Sequence[Product], results: int) -> int:
+    panels = max(each.inner for each in products) // _PANEL
+    return max(2, panels) * results + sum(max(each.packed) for each in products)
 
 
 def _per_result(products: Sequence[Product], made: Sequence[Rounded], added: int) -> int | None:

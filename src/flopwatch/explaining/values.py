@@ -26,6 +26,8 @@ _SHARING = 64
 _BYTES = 4
 # Sums are kept in so many accumulators, each in lanes, on so many levels, which are added up at the end ...
 _ACCUMULATORS = 16
+# (at least eight lanes, in two registers where these are short) ...
+_NARROWEST = 8
 # ... and each level passes on what it has after so many additions.
 _STEPS = 15
 # Lanes of a short vector, which compilers make of code for one value after another.
@@ -224,7 +226,8 @@ def _sums(account: Account, extent: Extent) -> None:
     if extra % results == 0 and extra == results:
         account.explain(causes.LANE_SUMS, {ADD: extra}, "each sum begins with zero: one addition more for each result")
         return
-    limit = results * _ACCUMULATORS * account.measured.wide + extent.values // _STEPS
+    wide = max(account.measured.wide, _NARROWEST)
+    limit = results * _ACCUMULATORS * wide + extent.values // _STEPS
     if account.measured.wide > 1 and extra <= limit:
         per = f"{extra // results} additions" if extra % results == 0 else f"{extra / results:.2f} additions on average"
         account.explain(causes.LANE_SUMS, {ADD: extra}, f"{per} more for each sum")

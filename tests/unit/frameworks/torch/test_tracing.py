@@ -343,9 +343,6 @@ def test_activations_live_until_nobody_holds_them() -> None:
     _, inference = traced(chain, numbers(BATCH, width))
     # The input of a layer, but for that of the model, and its output.
     assert (inference.activations, inference.at) == (2 * row, "1")
-    # All but the first input are kept for backward; at the first weight's gradient only two rows are left, with all gradients.
-    _, training = traced(chain, numbers(BATCH, width), train=True)
-    assert training.activations > 4 * 4 * width * width
     assert (inference.parameters, inference.buffers) == (4 * 4 * width * width, 0)
 
 
@@ -417,6 +414,27 @@ def test_the_model_is_as_it_was_when_it_raised(error: type[BaseException], train
     assert model.conv(numbers(*IMAGE)).isfinite().all()
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_forward_leaves_in_its_modules_is_taken_back() -> None:
+    class Keeps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.utils.weight_norm(nn.Linear(IN, OUT))  # computes its weight anew at each call
+            self.calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            self.last = self.layer(x)
+            return self.last
+
+    model = Keeps()
+    before = state(model)
+    assert mac(model, numbers(BATCH, IN)) == BATCH * IN * OUT
+    assert state(model) == before
+    assert model.layer.weight.device.type == "cpu"
+    assert not hasattr(model, "last")
+
+
 def test_hooks_of_the_user_run() -> None:
     model, seen = perceptron(), []
     model[0].register_forward_pre_hook(lambda module, arguments: seen.append(("before", arguments[0].shape)))
@@ -448,6 +466,46 @@ def test_it_can_be_asked_within_a_training_loop() -> None:
         return [each.sum().item() for each in model.parameters()]
 
     assert loop(watched=True) == loop(watched=False)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_training_step_of_the_users_own(looks: bool) -> None:
+    model = perceptron(bias=False)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step(x: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        if looks:
+            loss.item()
+
+    step(numbers(BATCH, IN))
+    before = state(model), copy.deepcopy(optimizer.state_dict())
+    record = estimate(step, numbers(BATCH, IN))
+    assert ("by a real run" in record.notes[0]) is looks
+    assert record.mac == 2 * FIRST + 3 * SECOND
+    # One root for each parameter and step, at least: the optimizer was followed too.
+    weights = IN * HIDDEN + HIDDEN * OUT
+    roots = sum(
+        each.count
+        for cell in record.cells
+        if cell.function == OPTIMIZER
+        for each in cell.operations
+        if each.operation == "sqrt"
+    )
+    assert roots == weights
+    after = state(model), optimizer.state_dict()
+    assert after[0] == before[0]
+    assert str(after[1]) == str(before[1])
+    assert optimizer.param_groups[0]["params"][0] is model[0].weight
+
+
+def test_tensors_that_a_function_holds_get_no_gradient() -> None:
+    weight = numbers(IN, OUT).requires_grad_()
+    assert mac(lambda x: (x @ weight).sum().backward(), numbers(BATCH, IN)) == 2 * BATCH * IN * OUT
+    assert weight.grad is None
 
 
 def test_estimates_within_estimates() -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.jit import ScriptModule
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -24,7 +25,15 @@ from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.meta import FollowingMeta
 from flopwatch.frameworks.torch.tracing.mode import Following
 from flopwatch.frameworks.torch.tracing.programs import Called, set_training, step_through
-from flopwatch.frameworks.torch.tracing.twins import NeedsDataError, Twins, arguments_of, meta_of, replaced, tensors_in
+from flopwatch.frameworks.torch.tracing.twins import (
+    NeedsDataError,
+    Twins,
+    arguments_of,
+    meta_of,
+    optimizing,
+    replaced,
+    tensors_in,
+)
 from flopwatch.frameworks.torch.untouched import untouched
 from flopwatch.subjects.model import ModelSubject
 from flopwatch.subjects.model.randomness import RandomStates
@@ -151,7 +160,8 @@ def _with_twins(
     keep: bool,
 ) -> Found:
     model: nn.Module = subject.model
-    with _flags(model), replaced(model, twins):
+    optimizers = model.optimizers if isinstance(model, Called) else ()
+    with _kept(model), replaced(model, twins), optimizing(optimizers, twins):
         set_training(model, train)
         arguments, kwargs = arguments_of((tuple(subject.arguments), dict(subject.kwargs)), twins, keep=keep)
         return _run(model, arguments, kwargs, train, following, Activations(twins.all), around)
@@ -160,11 +170,18 @@ def _with_twins(
 def for_real(subject: ModelSubject, train: bool) -> Found:
     """Follow it while it computes."""
     model: nn.Module = subject.model
-    with untouched(model, training=train):
+    arguments, kwargs = tuple(subject.arguments), dict(subject.kwargs)
+    with ExitStack() as stack:
+        stack.enter_context(_kept(model))
+        if isinstance(model, Called):  # it may do anything: it gets copies
+            copies = Twins(lambda tensor: tensor.detach().clone())
+            stack.enter_context(replaced(model, copies))
+            stack.enter_context(optimizing(model.optimizers, copies))
+        else:
+            stack.enter_context(untouched(model, training=train))
         set_training(model, train)
-        tensors = [*model.parameters(), *model.buffers(), *tensors_in((subject.arguments, dict(subject.kwargs)))]
-        known = Activations(tensors)
-        return _run(model, tuple(subject.arguments), dict(subject.kwargs), train, Following, known, nullcontext())
+        known = Activations([*model.parameters(), *model.buffers(), *tensors_in((arguments, kwargs))])
+        return _run(model, arguments, kwargs, train, Following, known, nullcontext())
 
 
 def _run(
@@ -194,17 +211,29 @@ def _run(
 
 
 @contextmanager
-def _flags(model: nn.Module) -> Iterator[None]:
-    """Leave training flags and random numbers as they were."""
-    flags = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
+def _kept(model: nn.Module) -> Iterator[None]:
+    """Leave the attributes of modules, training flags among them, and random numbers as they were."""
+    attributes = [(vars(module), dict(vars(module))) for module in model.modules()]
+    flags = [
+        (module, module.training)
+        for module in model.modules()
+        if isinstance(module, ScriptModule) and hasattr(module, "training")
+    ]
+    gradients = [(tensor, tensor.grad) for tensor in model.tensors] if isinstance(model, Called) else []
     states = RandomStates()
     try:
         yield
     finally:
         states.restore()
+        for tensor, gradient in gradients:
+            tensor.grad = gradient
         for module, flag in flags:
             if module.training is not flag:
                 module.training = flag
+        for now, before in attributes:
+            if list(now) != list(before) or any(now[name] is not value for name, value in before.items()):
+                now.clear()
+                now.update(before)
 
 
 @contextmanager
