@@ -71,7 +71,10 @@ def explain_products(pair: Pair) -> list[Found]:
 
 
 def causes_of(match: Match, products: Sequence[Product], bias: int, factors: int = 0) -> list[Found]:
-    """What a match amounts to, with so many additions of a bias and multiplications by factors estimated. A multiply-add is two operations, whatever instructions do it."""
+    """What a match amounts to, with so many additions of a bias and multiplications by factors estimated.
+
+    A multiply-add is two operations, whatever instructions do it.
+    """
     mac = sum(each.mac for each in products)
     found = []
     if match.base != mac:

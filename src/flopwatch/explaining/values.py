@@ -103,6 +103,7 @@ def explain_values(pair: Pair) -> list[Found]:
     _norm(account, extent)
     _sums(account, extent)
     _ends(account)
+    _suppressed(account)
     _scattered(account)
     _weights(account, extent)
     _steps(account, extent)
@@ -237,7 +238,7 @@ def _sums(account: Account, extent: Extent) -> None:
         account.explain(causes.LANE_SUMS, {ADD: extra}, "each sum begins with zero: one addition more for each result")
         return
     wide = max(account.measured.wide, _NARROWEST)
-    limit = results * _ACCUMULATORS * wide + extent.values // _STEPS
+    limit = results * (_ACCUMULATORS + 1) * wide + extent.values // _STEPS
     if account.measured.wide > 1 and extra <= limit:
         per = f"{extra // results} additions" if extra % results == 0 else f"{extra / results:.2f} additions on average"
         account.explain(causes.LANE_SUMS, {ADD: extra}, f"{per} more for each sum")
@@ -265,6 +266,13 @@ def _ends(account: Account) -> None:
     left = {operation: count for operation, count in account.left.items() if count}
     if rows and 0 < account.total(left) <= rows * _VECTORS_OF_ROW * account.measured.wide:
         account.explain(causes.LANE_SUMS, left, "each row has vectors filled up, and lanes put together")
+
+
+def _suppressed(account: Account) -> None:
+    """Boxes are compared with those that are left only, and the estimate has all pairs."""
+    left = {operation: count for operation, count in account.left.items() if count}
+    if account.total(left) < 0 and any(each.op.endswith("nms") for each in account.pair.shapes):
+        account.explain(causes.SHORTCUT, left, "boxes that are suppressed already are compared with no other")
 
 
 def _weights(account: Account, extent: Extent) -> None:
