@@ -23,18 +23,20 @@ class Case:
     mac: int
     build: Callable[[], Built] | None = None
     train: bool = False
+    inside: int | None = None
+    """Without what falls on padding, by the rule of those that leave it out."""
 
 
 CASES: dict[str, Case] = {}
 
 
 def case(
-    name: str, group: str, mac: int, *, train: bool = False
+    name: str, group: str, mac: int, *, train: bool = False, inside: int | None = None
 ) -> Callable[[Callable[[], Built]], Callable[[], Built]]:
     """Register the function below as the builder of a case."""
 
     def register(build: Callable[[], Built]) -> Callable[[], Built]:
-        CASES[name] = Case(name, group, mac, build, train)
+        CASES[name] = Case(name, group, mac, build, train, inside)
         return build
 
     return register

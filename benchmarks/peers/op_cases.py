@@ -11,9 +11,11 @@ OUT, IN, SIDE, KERNEL = 8, 3, 8, 3
 PIXELS, TAPS = SIDE * SIDE, KERNEL * KERNEL
 CONV = PIXELS * OUT * IN * TAPS
 EVEN = 4
+# Of the taps in one direction, those that fall on a pixel.
+INSIDE = KERNEL * SIDE - 2
 
 
-@case("conv2d", OPS, CONV)
+@case("conv2d", OPS, CONV, inside=OUT * IN * INSIDE**2)
 def conv2d() -> Built:
     import torch
     from torch import nn
@@ -21,7 +23,7 @@ def conv2d() -> Built:
     return nn.Conv2d(IN, OUT, KERNEL, padding=1), (torch.randn(1, IN, SIDE, SIDE),)
 
 
-@case("conv1d", OPS, SIDE * OUT * IN * KERNEL)
+@case("conv1d", OPS, SIDE * OUT * IN * KERNEL, inside=OUT * IN * INSIDE)
 def conv1d() -> Built:
     import torch
     from torch import nn
@@ -37,7 +39,7 @@ def conv3d() -> Built:
     return nn.Conv3d(IN, OUT, KERNEL, padding=1), (torch.randn(1, IN, SIDE, SIDE, SIDE),)
 
 
-@case("conv2d, groups", OPS, PIXELS * OUT * (OUT // 4) * TAPS)
+@case("conv2d, groups", OPS, PIXELS * OUT * (OUT // 4) * TAPS, inside=OUT * (OUT // 4) * INSIDE**2)
 def conv_groups() -> Built:
     import torch
     from torch import nn
@@ -45,7 +47,7 @@ def conv_groups() -> Built:
     return nn.Conv2d(OUT, OUT, KERNEL, padding=1, groups=4), (torch.randn(1, OUT, SIDE, SIDE),)
 
 
-@case("conv2d, depthwise", OPS, PIXELS * OUT * TAPS)
+@case("conv2d, depthwise", OPS, PIXELS * OUT * TAPS, inside=OUT * INSIDE**2)
 def conv_depthwise() -> Built:
     import torch
     from torch import nn

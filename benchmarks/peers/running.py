@@ -9,7 +9,7 @@ from pathlib import Path
 
 from peers.answers import Answer
 from peers.environments import Environments, variables
-from peers.worker import LIMIT_SECONDS, MARK
+from peers.worker import MARK
 
 
 def ask(peer: str, names: Sequence[str], environments: Environments) -> Iterator[Answer]:
@@ -22,7 +22,7 @@ def ask(peer: str, names: Sequence[str], environments: Environments) -> Iterator
             command, env=variables(peer), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
         )
         assert process.stdout is not None and process.stderr is not None
-        begun = left[0]
+        begun = ""
         for line in process.stdout:
             if not line.startswith(MARK):
                 continue
@@ -31,18 +31,14 @@ def ask(peer: str, names: Sequence[str], environments: Environments) -> Iterator
                 begun = document["begun"]
                 continue
             left.remove(document["case"])
+            begun = ""
             yield Answer.of(document)
         words = process.stderr.read().strip().splitlines()
         code = process.wait()
-        if left and code == 0:
-            raise RuntimeError(f"{peer} left {left} without an answer")
-        if left:
-            last = words[-1] if words else ""
-            # A counter that cannot be imported cannot answer anything.
-            died = [begun] if "begun" in locals() and code < 0 else list(left)
-            for name in died:
-                left.remove(name)
-                yield Answer(name, error=f"ended with {code}: {last}"[:300])
+        # One that did not even begin, since it cannot be imported, will not answer anything.
+        for name in [begun] if begun else list(left):
+            left.remove(name)
+            yield Answer(name, error=f"ended with {code}: {words[-1] if words else ''}"[:300])
 
 
 class Kept:
@@ -59,6 +55,3 @@ class Kept:
         self.answers[answer.case] = answer
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps([each.document() for each in self.answers.values()], indent=1))
-
-
-__all__ = ["LIMIT_SECONDS", "Kept", "ask"]

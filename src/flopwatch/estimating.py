@@ -15,6 +15,7 @@ from flopwatch.attribution import Where
 from flopwatch.errors import UsageError
 from flopwatch.events import Op, Traced
 from flopwatch.flops.classify import Free
+from flopwatch.flops.classify import Unknown as NotKnown
 from flopwatch.flops.formulas import Work
 from flopwatch.flops.formulas import estimate as worth_of
 from flopwatch.flops.formulas.work import total
@@ -24,6 +25,7 @@ from flopwatch.subjects.model import ModelSubject, Request, find
 from flopwatch.subjects.model.inputs import parse_shape
 
 Progress = Callable[[str], None]
+Worth = Work | Free | NotKnown
 Tracing = Callable[..., Traced]
 
 # Layers that are named for each unknown operator.
@@ -165,13 +167,26 @@ class Estimation:
         self._unknown: dict[str, int] = {}
         self._layers: dict[str, dict[str, None]] = {}
         self._counted = self._free = self._bytes = self._unknown_bytes = 0
+        # Calls that share these very objects are alike; holding them keeps their numbers theirs.
+        self._alike: dict[tuple[str, int, int], tuple[Op, Worth, int, int]] = {}
+
+    def _worth(self, op: Op) -> tuple[Worth, int, int]:
+        key = (op.name, id(op.arguments), id(op.outputs))
+        found = self._alike.get(key)
+        if found is None:
+            found = self._alike[key] = (op, worth_of(op), op.read, op.written)
+        return found[1:]
 
     def see(self, op: Op) -> None:
         """Add one call, or several that are alike; views, which move and compute nothing, may be left out or not."""
-        found = worth_of(op)
+        found, read, written = self._worth(op)
         scope = op.scope
-        place = self._places.setdefault(Where(layer=scope.layer, op=scope.op, function=scope.function), _Place())
-        read, written = op.times * op.read, op.times * op.written
+        where = Where(layer=scope.layer, op=scope.op, function=scope.function)
+        place = self._places.get(where)
+        if place is None:
+            place = self._places[where] = _Place()
+        if op.times != 1:
+            read, written = op.times * read, op.times * written
         place.calls += op.times
         self._bytes += read + written
         if isinstance(found, Free):

@@ -1,41 +1,41 @@
-"""flopwatch itself."""
+"""flopwatch itself: modules of PyTorch, and the text of networks of Caffe."""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
+from peers.adapters import NotForThisError
 from peers.answers import Count
+from peers.caffe_nets import NETS
 from peers.cases import Case
 
 VERSION_OF = "flopwatch"
 
-# By its name in the cases: the model of a Chainer link.
-CHAINER = {
-    "GoogLeNet (Caffe)": "chainer:googlenet",
-    "VGG-16 (Caffe)": "chainer:vgg16",
-    "ResNet-50 v1 (Caffe)": "chainer:resnet50",
-    "ResNet-152 v1 (Caffe)": "chainer:resnet152",
-}
-
 
 def prepare(case: Case) -> Any:
-    """A subject; models are built outside of the time that is measured."""
-    from flopwatch.subjects.model import ModelSubject, Request, find
-    from peers.adapters import NotForThisError
+    """A subject, or the name of a file; models are built outside of the time that is measured."""
+    from flopwatch.subjects.model import ModelSubject, Request
 
-    if case.build is None:
-        if case.name not in CHAINER:
-            raise NotForThisError
-        return find(Request(CHAINER[case.name]))
-    model, arguments = case.build()
-    return ModelSubject(case.name, "torch", model, arguments, "the case's own input")
+    if case.build is not None:
+        model, arguments = case.build()
+        return ModelSubject(case.name, "torch", model, arguments, "the case's own input")
+    if case.name not in NETS:
+        raise NotForThisError
+    path = Path(tempfile.mkdtemp()) / "deploy.prototxt"
+    path.write_text(NETS[case.name]())
+    return Request(str(path))
 
 
 def count(case: Case, subject: Any) -> Count:
-    """Estimate one inference, or forward and backward of a training step without its loss and its optimizer."""
-    from flopwatch import models
+    """Estimate one inference, or a training step, of which forward and backward are taken."""
+    from flopwatch import estimating
+    from flopwatch.subjects.model import Request
 
-    estimated = models.estimate_subject(subject, train=case.train)
+    if isinstance(subject, Request):
+        estimated = estimating.estimate_model(subject)
+    else:
+        estimated = estimating.estimate_subject(subject, train=case.train)
     others = sum(estimated.flop().values()) - 2 * estimated.mac
-    said = tuple(f"unknown: {each.name}" for each in estimated.unknown)
-    return Count(estimated.mac, "MAC", said, max(0, others))
+    return Count(estimated.mac, "MAC", tuple(each.name for each in estimated.unknown), max(0, others))

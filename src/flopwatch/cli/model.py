@@ -7,7 +7,7 @@ from typing import TextIO
 import click
 import msgspec
 
-from flopwatch import counters, estimating, model_views, models, reports
+from flopwatch import counters, estimating, explaining, explanation_views, model_views, models, reports
 from flopwatch.cli.output import check_output, check_strict, deliver, progress
 from flopwatch.errors import UsageError
 from flopwatch.flops.convention import CONVENTIONS
@@ -137,16 +137,27 @@ def command(
     else:
         record = estimating.estimate_model(request, train=train, convention=convention, progress=progress)
 
+    explanation = explaining.explain(record, record.estimate) if explain and record.estimate is not None else None
+
     def write(out: TextIO, to_file: bool) -> None:
         kind = form[1] if to_file else form[0]
         if kind == "json":
-            encoded = msgspec.json.encode(model_views.document(record, by, depth=depth))
-            out.write(msgspec.json.format(encoded, indent=1).decode() + "\n")
-        elif kind == "csv":
-            reports.find("csv").render(model_views.full_sheet(record, by, depth=depth, sort=sort), out)
+            document = model_views.document(record, by, depth=depth)
+            if explanation is not None:
+                document["explanation"] = explanation_views.document(explanation)
+            out.write(msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n")
+            return
+        if kind == "csv":
+            sheets = [model_views.full_sheet(record, by, depth=depth, sort=sort)]
         else:
-            shown = model_views.sheet(record, by, depth=depth, sort=sort, columns=columns, tree=tree)
-            reports.find(kind).render(shown, out)
+            sheets = [model_views.sheet(record, by, depth=depth, sort=sort, columns=columns, tree=tree)]
+        if explanation is not None:
+            causes = explanation_views.explain_sheet(explanation)
+            # One file of separated values is one table.
+            sheets = [causes] if kind == "csv" else [*sheets, causes]
+        for index, sheet in enumerate(sheets):
+            out.write("\n" if index else "")
+            reports.find(kind).render(sheet, out)
 
     deliver(write, output)
     if strict:

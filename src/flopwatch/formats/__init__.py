@@ -15,7 +15,7 @@ from flopwatch.events import Traced
 
 NAMES = ("perf",)
 
-MODELS = {".prototxt": "caffe", ".onnx": "onnx"}
+MODELS = {".prototxt": "caffe", ".caffemodel": "caffe", ".onnx": "onnx"}
 
 
 def find(name: str) -> Callable[..., Traced] | None:

@@ -135,9 +135,12 @@ def logit(numbers: On, elements: int, *, clamped: bool = False) -> Work:
     return elementwise("logit", numbers, elements) + work(numbers, minmax=2 * elements if clamped else 0)
 
 
-def dropout(numbers: On, elements: int, *, training: bool = True) -> Work:
-    """x·(mask/(1 - p)) (arXiv:1207.0580): the mask scaled, a product; drawing it is free. Nothing outside of training."""
-    return work(numbers, div=elements, mul=elements) if training else Work()
+def dropout(numbers: On, elements: int, *, mask: int | None = None) -> Work:
+    """x·(mask/(1 - p)) in training (arXiv:1207.0580): the mask scaled, a product; drawing it is free.
+
+    `mask` is the number of its elements, if it is broadcast.
+    """
+    return work(numbers, div=elements if mask is None else mask, mul=elements)
 
 
 def dropout_backward(numbers: On, elements: int) -> Work:

@@ -39,6 +39,13 @@ def met(axis: Axis) -> int:
     """How many pairs of a position of the small side and a tap of the kernel meet a real position of the large side."""
     small, large, kernel, stride, before, dilation = axis
     pairs = 0
+    if small < kernel:  # a window as large as a huge image: position by position is shorter
+        for position in range(small):
+            offset = position * stride - before
+            first = max(0, -(offset // dilation))
+            last = min(kernel - 1, (large - 1 - offset) // dilation)
+            pairs += max(0, last - first + 1)
+        return pairs
     for tap in range(kernel):
         offset = tap * dilation - before
         first = max(0, -(offset // stride))

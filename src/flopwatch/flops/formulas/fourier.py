@@ -26,11 +26,13 @@ class Butterflies(NamedTuple):
 
     def times(self, count: int) -> Butterflies:
         """The same, `count` times."""
-        return Butterflies(*(count * each for each in self))
+        return Butterflies(count * self.products, count * self.add, count * self.mul, count * self.fma)
 
     def plus(self, other: Butterflies) -> Butterflies:
         """Both together."""
-        return Butterflies(*(one + two for one, two in zip(self, other, strict=True)))
+        return Butterflies(
+            self.products + other.products, self.add + other.add, self.mul + other.mul, self.fma + other.fma
+        )
 
     @property
     def half(self) -> Butterflies:
@@ -47,22 +49,32 @@ class Butterflies(NamedTuple):
 
 
 def transforms(numbers: Numbers, length: int, count: int) -> Work:
+    """`count` complex transforms of one length, see `complex_butterflies`."""
+    return complex_butterflies(length, count).work(numbers)
+
+
+def real_transforms(numbers: Numbers, length: int, count: int) -> Work:
+    """`count` transforms of real numbers, or back to them, see `real_butterflies`."""
+    return real_butterflies(length, count).work(numbers)
+
+
+def complex_butterflies(length: int, count: int) -> Butterflies:
     """`count` complex transforms of one length.
 
     A power of two: radix 2, log₂N stages of N/2 butterflies, each a complex product and two complex sums, products with 1
     included: 5 N log₂N FLOP (Van Loan, Computational Frameworks for the Fast Fourier Transform, 1.4; also what benchFFT
     divides times by). Other lengths: see `of_length`.
     """
-    return of_length(length).times(count).work(numbers)
+    return of_length(length).times(count)
 
 
-def real_transforms(numbers: Numbers, length: int, count: int) -> Work:
+def real_butterflies(length: int, count: int) -> Butterflies:
     """`count` transforms between real numbers and the half of their spectrum that is not a mirror image of the other.
 
     Half of the complex transform, since of each pair of mirrored butterflies one is done: 5/2 N log₂N FLOP for a power of two
     (as in benchFFT; Sorensen et al., Real-valued fast Fourier transform algorithms, 1987).
     """
-    return of_length(length).times(count).half.work(numbers)
+    return of_length(length).times(count).half
 
 
 @lru_cache(maxsize=1024)

@@ -6,7 +6,7 @@ Arithmetic on constants of the call alone (1 - momentum) is done once and not co
 from __future__ import annotations
 
 from flopwatch.events import Array
-from flopwatch.flops.formulas.reductions import steps, summed, variance
+from flopwatch.flops.formulas.reductions import steps, variance
 from flopwatch.flops.formulas.work import Numbers, Work, work
 
 On = Numbers | Array
@@ -49,7 +49,10 @@ def batch_norm(
     """Batch normalisation (arXiv:1502.03167): x·a + b, with a = weight/√(variance + eps), b = bias - mean·a for each channel.
 
     In training mean and variance are those of the batch, and running ones are updated if there are any; else they are given.
+    Nothing is done for no elements.
     """
+    if not elements:
+        return Work()
     # The sum of what the functions above give, made at once: every network has many of these.
     of_batch = elements if training else 0
     inner = steps(elements, channels) if training else 0
@@ -113,16 +116,19 @@ def batch_norm_backward(
     """
     of_input, of_weight, of_bias = mask
     through = of_input and training
-    made = batch_norm_sums(numbers, elements, channels, bias=through or of_bias, weight=through or of_weight)
-    if of_weight:
-        made += work(numbers, mul=channels)
+    by_mean, by_slope = through or of_bias, through or of_weight
+    inner = steps(elements, channels)
+    # As in `batch_norm`, the sum of what the functions above give.
+    add = (inner if by_mean else 0) + (elements + inner if by_slope else 0)
+    mul = (elements if by_slope else 0) + (channels if of_weight else 0)
     if through:
-        return made + batch_norm_backward_input(numbers, elements, channels, weight=weight, centred=True)
-    if not training and (of_weight or of_input):
-        made += inverse_deviation(numbers, channels)
+        add += elements
+        mul += elements + channels * (2 + weight)
+        return work(numbers, add=add, mul=mul, fma=elements, div=2 * channels)
+    deviations = channels if not training and (of_weight or of_input) else 0
     if of_input:
-        made += work(numbers, mul=elements + (channels if weight else 0))
-    return made
+        mul += elements + (channels if weight else 0)
+    return work(numbers, add=add + deviations, mul=mul, sqrt=deviations, div=deviations)
 
 
 def layer_norm(numbers: On, elements: int, rows: int, *, weight: bool = True, bias: bool = True) -> Work:
@@ -156,18 +162,21 @@ def layer_norm_backward(
     (h - Σh/n - y·(Σ h·y/n))/σ, sums over the row.
     """
     of_input, of_weight, of_bias = mask
-    made = Work()
+    add = mul = fma = div = 0
     if of_input or of_weight:
-        made += work(numbers, add=elements, mul=elements)
+        add += elements
+        mul += elements
     if of_weight:
-        made += work(numbers, mul=elements, add=steps(elements, channels))
+        add += steps(elements, channels)
+        mul += elements
     if of_bias:
-        made += summed(numbers, elements, channels)
+        add += steps(elements, channels)
     if of_input:
-        inner = steps(elements, rows)
-        weighted = elements if weight else 0
-        made += work(numbers, mul=2 * elements + weighted, add=2 * inner + elements, fma=elements, div=2 * rows)
-    return made
+        add += 2 * steps(elements, rows) + elements
+        mul += (2 + weight) * elements
+        fma += elements
+        div += 2 * rows
+    return work(numbers, add=add, mul=mul, fma=fma, div=div)
 
 
 def rms_norm(numbers: On, elements: int, rows: int, *, weight: bool = True) -> Work:

@@ -43,6 +43,7 @@ HOSTED: Mapping[str, str] = dict.fromkeys(
         "streams",
         "symm_mem",
         "torch_attn",
+        "torch_nn",
         "torchvision",
     ),
     "aten",

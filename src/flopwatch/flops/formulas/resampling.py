@@ -213,11 +213,6 @@ def affine_grid(numbers: Numbers, points: int, axes: int) -> Work:
     return work(numbers, fma=points * axes * axes)
 
 
-def affine_grid_backward(numbers: Numbers, points: int, axes: int) -> Work:
-    """Gradient of the map: each of its axes · (axes + 1) numbers gathers over all points; the shift only adds."""
-    return work(numbers, fma=points * axes * axes, add=points * axes)
-
-
 def _corner_products(axes: int) -> int:
     # Weights of 2, 4, 8 corners: each set is made of the one before, by one product a corner.
     return sum(2**later for _, later in pairwise(range(1, axes + 1)))

@@ -12,6 +12,7 @@ from flopwatch.events import Array, Op, Part, Traced
 from flopwatch.formats.caffe.feeding import fed
 from flopwatch.formats.caffe.layers import RULES, Made, Shape, refuse, spelled
 from flopwatch.formats.caffe.layers.data import FEEDERS
+from flopwatch.formats.caffe.memory import Activations
 from flopwatch.formats.caffe.network import Layer, Network, read
 from flopwatch.formats.caffe.text import parse
 from flopwatch.scope import Scope
@@ -25,24 +26,28 @@ def trace(
     emit: Callable[[Op], None],
     *,
     batch: int | None = None,
+    keep_batch: bool = False,
     shapes: Sequence[Shape] = (),
     dims: Mapping[str, int] | None = None,
 ) -> Traced:
     """Emit the layers of the test phase as operators "caffe::TYPE" and tell of their weights and activations.
 
-    `batch` replaces the first size of all inputs that have the batch of the first, `shapes` are whole shapes of the inputs in
+    `batch` replaces the first size of all inputs that have the batch of the first; without it, one image is followed, or with
+    `keep_batch` as many as the file says. `shapes` are whole shapes of the inputs in
     the order of the file. Raises UsageError, with the line, for text that is malformed or a network that does not fit together.
     """
     if dims:
         raise UsageError("A network of Caffe has no sizes with names.", seen=f"Given: {', '.join(dims)}.")
     if batch is not None and batch < 1:
         raise UsageError(f"A batch cannot have {batch} images.", todo="Give a number from 1 on.")
+    if path.suffix == ".caffemodel":
+        raise UsageError(f"{path} holds the weights of a network.", todo="Give the .prototxt that describes it.")
     try:
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(f"{path} cannot be read as text.", seen=f"{error}.") from error
     network = _spelled(read(parse(text, path.name)))
-    blobs, notes = fed(network, batch, shapes)
+    blobs, notes = fed(network, batch, shapes, keep=keep_batch)
     return _Walk(network, blobs, emit).run(notes)
 
 
@@ -63,28 +68,22 @@ class _Walk:
         self._shared: set[str] = set()
         self._parts: list[Part] = []
         self._parameters = self._buffers = 0
-        self._alive = {name: _size(shape) for name, shape in blobs.items()}
-        self._peak, self._at = sum(self._alive.values()), ""
-        self._last = {
-            name: number for number, layer in enumerate(network.layers) for name in (*layer.bottoms, *layer.tops)
-        }
+        self._activations = Activations(network)
 
     def run(self, notes: tuple[str, ...]) -> Traced:
-        for number, layer in enumerate(self._network.layers):
+        for layer in self._network.layers:
             if layer.type in FEEDERS:
                 self._parts.append(Part(layer.name, layer.type, 0))
+                self._activations.step(layer, {})
             else:
                 self._step(layer)
             self._makers |= dict.fromkeys(layer.tops, layer)
-            for name in [name for name in self._alive if self._last.get(name, -1) <= number]:
-                if name in layer.bottoms or name in layer.tops:
-                    del self._alive[name]
         return Traced(
             tuple(self._parts),
             "from the text of the file",
             notes,
-            self._peak * _BYTES,
-            self._at,
+            self._activations.peak * _BYTES,
+            self._activations.at,
             self._parameters * _BYTES,
             self._buffers * _BYTES,
         )
@@ -102,6 +101,7 @@ class _Walk:
             self._unmade |= dict.fromkeys(layer.tops, layer)
             for top in layer.tops:
                 self._shapes.pop(top, None)
+            self._activations.step(layer, {})
             self._send(layer, {"bottoms": [Array(shape) for shape in bottoms]}, (None,) * len(layer.tops))
             return
         made = rule(layer, bottoms)
@@ -114,15 +114,14 @@ class _Walk:
         self._parts.append(Part(layer.name, layer.type, held, (held + kept) * _BYTES))
         tops = made.tops[: len(layer.tops)]
         self._shapes |= zip(layer.tops, tops, strict=True)
-        self._alive |= {name: _size(shape) for name, shape in zip(layer.tops, tops, strict=True)}
-        if sum(self._alive.values()) > self._peak:
-            self._peak, self._at = sum(self._alive.values()), layer.name
+        self._activations.step(layer, dict(zip(layer.tops, tops, strict=True)))
         arguments = {
             "bottoms": [Array(shape) for shape in bottoms],
             **{name: Array(shape) for name, shape in (*made.weights.items(), *made.buffers.items())},
             **made.settings,
         }
-        self._send(layer, arguments, tuple(Array(shape) for shape in tops))
+        # A loss may leave its top unnamed; it is made all the same.
+        self._send(layer, arguments, tuple(Array(shape) for shape in tops or made.tops[:1]))
 
     def _bottom(self, layer: Layer, name: str) -> Shape:
         if name in self._shapes:

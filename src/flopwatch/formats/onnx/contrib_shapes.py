@@ -232,13 +232,14 @@ def _as(kind: str, inputs: Inputs, attributes: Mapping[str, Any], names: Sequenc
     """The outputs of onnx's own operator that this one does the shapes of."""
     from onnx import helper, shape_inference
 
-    from flopwatch.formats.onnx.values import of_type
+    from flopwatch.formats.onnx.inference import schema_of
+    from flopwatch.formats.onnx.values import of_type, type_of
 
     given = {name: attributes[name] for name in names if name in attributes}
     places = [f"i{place}" for place in range(len(inputs))]
     node = helper.make_node(kind, places, ["o"], **given)
-    types = {name: typeof(common([value or Value()])) for name, value in zip(places, inputs, strict=True)}
+    types = {name: type_of(common([value or Value()])) for name, value in zip(places, inputs, strict=True)}
     found = shape_inference.infer_node_outputs(
-        schemaof(kind, 13, ""), node, types, opset_imports=[helper.make_opsetid("", 13)]
+        schema_of(kind, 13, ""), node, types, opset_imports=[helper.make_opsetid("", 13)]
     )
     return [of_type(found["o"])]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 KINDS = ("If", "Loop", "Scan", "SequenceMap")
 
-LONGEST = 10_000
+LONGEST = 1_000
 """A body is followed run by run no more often than this, nor through more nodes than `MOST`."""
-MOST = 200_000
+MOST = 20_000
 
 
 def follow(walk: Walk, call: Call, frame: Frame, layer: str) -> list[Value]:
@@ -75,6 +75,8 @@ class _Flow:
             carried = [value if value is not None else Value() for value in carried]
         start = [value for value in carried if value is not None]
         trips = _number(most) if most is not None else None
+        if most is not None and trips is None:
+            return self._unknown("how often it runs", body, len(start))
         if condition is not None and condition.data is not None and not condition.data.reshape(-1)[0]:
             trips = 0
         elif condition is not None and condition.data is None:
@@ -213,7 +215,7 @@ class _Flow:
         return [_with(value, 0, trips) for value in outputs[first:]]
 
     def _unknown(self, what: str, body: Any, carried: int, *, spread: bool = False) -> list[Value]:
-        reason = f"it takes more than {LONGEST:,} runs" if spread else f"{what} is not known before the model runs"
+        reason = "it takes too many runs to follow each" if spread else f"{what} is not known before the model runs"
         self.walk.notes[f"{self.layer}: {reason}; what is in it is not counted"] = None
         name = calls.name_of(self.call)
         self.walk.emit(

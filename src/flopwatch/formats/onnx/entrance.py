@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flopwatch.errors import UsageError
@@ -168,4 +168,7 @@ def _value(info: Any, axes: list[int | str] | None, made: Entrance, missing: dic
         inner = getattr(inner, inner.WhichOneof("value")).elem_type
     dtype = getattr(inner, inner.WhichOneof("value") or "tensor_type").elem_type
     value = Value(overruled.shape if axes is None and overruled is not None else tuple(sizes), dtype)
-    return Value(element=value) if kind == "sequence_type" else value
+    if inner is not info.type and info.type.optional_type.elem_type.WhichOneof("value") == "sequence_type":
+        kind = "sequence_type"
+    missable = info.type.WhichOneof("value") == "optional_type"
+    return Value(element=value, optional=missable) if kind == "sequence_type" else replace(value, optional=missable)

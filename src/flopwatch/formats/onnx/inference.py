@@ -8,7 +8,7 @@ from typing import Any
 
 from flopwatch.errors import UsageError
 from flopwatch.formats.onnx import contrib_shapes
-from flopwatch.formats.onnx.values import BOOL, FEW, Value, elements, of_data, of_type, roots_of, type_of
+from flopwatch.formats.onnx.values import BOOL, FEW, FLOAT, Value, elements, of_data, of_type, roots_of, type_of
 
 # Their results are different each time, or need more than their inputs.
 _NOT_FOLDED = (
@@ -22,6 +22,8 @@ _ALIKE = (
     "Add Sub Mul Div Max Min Mean Sum Log Exp Sqrt Reciprocal Abs Neg Ceil Floor Clip Sigmoid Tanh Relu LeakyRelu PRelu Elu Selu "
     "HardSigmoid Dropout Cast BatchNormalization InstanceNormalization GroupNormalization"
 )
+_SCALED = ("Imputer", "Normalizer", "Scaler")
+"""Of ai.onnx.ml, without rules for shapes: their result is as their input, in float32."""
 
 
 @dataclass(slots=True)
@@ -121,6 +123,14 @@ class Inference:
             and first is not None
         ):
             found[0] = Value(first.shape, found[0].dtype or first.dtype)
+        if (
+            call.domain == "ai.onnx.ml"
+            and found
+            and not found[0].known
+            and call.node.op_type in _SCALED
+            and first is not None
+        ):
+            found[0] = Value(first.shape, FLOAT)
         if call.node.op_type == "Dropout" and len(found) > 1 and found[1].shape is None:
             found[1] = Value(found[0].shape, BOOL)
         return found

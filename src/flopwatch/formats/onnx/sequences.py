@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from flopwatch.formats.onnx.inference import Call
-from flopwatch.formats.onnx.values import INT64, Value, common, merged, of_data
+from flopwatch.formats.onnx.values import BOOL, INT64, Value, common, merged, of_data
 
 Rule = Callable[[Call], list[Value]]
 
@@ -110,20 +111,28 @@ def _cut(source: Value, axis: int, size: int | None) -> Value:
     return Value((*shape[:axis], size, *shape[axis + 1 :]), source.dtype)
 
 
-def _through(call: Call) -> list[Value]:
-    return [_input(call, 0) or Value()]
+def _optional(call: Call) -> list[Value]:
+    return [_input(call, 0) or Value(optional=True)]
+
+
+def _element(call: Call) -> list[Value]:
+    value = _input(call, 0)
+    return [Value() if value is None else replace(value, optional=False)]
 
 
 def _has(call: Call) -> list[Value]:
     import numpy as np
 
-    return [of_data(np.array(_input(call, 0) is not None))]
+    value = _input(call, 0)
+    if value is not None and value.optional:
+        return [Value((), BOOL)]
+    return [of_data(np.array(value is not None))]
 
 
 KINDS: dict[str, Rule] = {
     "ConcatFromSequence": _concat,
-    "Optional": _through,
-    "OptionalGetElement": _through,
+    "Optional": _optional,
+    "OptionalGetElement": _element,
     "OptionalHasElement": _has,
     "SequenceAt": _at,
     "SequenceConstruct": _construct,

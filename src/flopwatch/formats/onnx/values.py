@@ -44,7 +44,7 @@ NAMES = {
     27: "float6_e2m3fn",
     28: "float6_e3m2fn",
 }
-INT64, BOOL, TEXT = 7, 9, 8
+FLOAT, INT64, BOOL, TEXT = 1, 7, 9, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class Value:
 
     `data` is a numpy array for a small tensor of known numbers. `roots` names the constants that it is made of and nothing
     else; None if an input of the model has a part in it. A sequence has `items`, or, where nobody knows how many there are,
-    one of them as `element`.
+    one of them as `element`. `optional` values may turn out not to be there.
     """
 
     shape: Dims | None = None
@@ -62,6 +62,7 @@ class Value:
     roots: frozenset[str] | None = None
     items: tuple[Value, ...] | None = None
     element: Value | None = None
+    optional: bool = False
 
     @property
     def sequence(self) -> bool:

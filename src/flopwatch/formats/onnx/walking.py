@@ -88,8 +88,14 @@ class Walk:
         return self.graph(self.model.proto.graph, Frame(self.model.opsets, top=True), self._entrance.values)
 
     def emit(self, op: Op) -> None:
-        """Tell of an operator."""
-        self._emit(op)
+        """Tell of an operator. UsageError if it cannot be counted because the model is not valid."""
+        try:
+            self._emit(op)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            seen = complaint(self.model.proto)
+            if not seen:
+                raise
+            raise UsageError(f"{self.model.name} is not a valid model.", seen=seen) from error
 
     @contextmanager
     def aside(self) -> Iterator[list[Op]]:

@@ -15,6 +15,7 @@ from flopwatch.frameworks import BACKWARD, OPTIMIZER
 from flopwatch.frameworks._patches import Patches
 from flopwatch.frameworks.chainer.compat import load
 from flopwatch.frameworks.chainer.hooks import ChainerHooks
+from flopwatch.frameworks.chainer.memory import Activations
 from flopwatch.frameworks.chainer.running import steps
 from flopwatch.scope import Scopes
 from flopwatch.subjects.model import ModelSubject
@@ -35,14 +36,15 @@ def trace(subject: ModelSubject, emit: Callable[[Op], None], *, train: bool) -> 
         with steps(replace(subject, model=own), train=train) as step:
             scopes = Scopes(_unheeded)
             hooks = ChainerHooks(scopes)
-            with hooks, _Emitting(scopes, emit):
+            activations = Activations(subject.arguments)
+            with hooks, _Emitting(scopes, emit, activations):
                 step()
     finally:
         states.restore()
     parameters = {id(parameter): parameter for link in hooks.links.values() for parameter in link.params()}
     held = sum(each.array.nbytes for each in parameters.values() if each.array is not None)
     kept = sum(getattr(value, "nbytes", 0) for link in hooks.links.values() for value in _persistents(link))
-    return Traced(hooks.parts, _HOW, (_NOTE,), parameters=held, buffers=kept)
+    return Traced(hooks.parts, _HOW, (_NOTE,), activations.peak, activations.at, held, kept)
 
 
 def _unheeded(label: int) -> None:
@@ -56,9 +58,10 @@ def _persistents(link: Any) -> list[Any]:
 class _Emitting:
     """Emits an operator for each function that runs; functions that a function calls while it computes are part of it."""
 
-    def __init__(self, scopes: Scopes, emit: Callable[[Op], None]) -> None:
+    def __init__(self, scopes: Scopes, emit: Callable[[Op], None], activations: Activations) -> None:
         self._scopes = scopes
         self._emit = emit
+        self._activations = activations
         self._patches = Patches()
         self._inside = False
 
@@ -83,6 +86,8 @@ class _Emitting:
                 self._inside = outside
             if not outside:
                 self._send(_name(function), function, inputs, outputs)
+                for output in outputs:
+                    self._activations.add(output.array, self._scopes.current.layer)
             return outputs
 
         return apply
@@ -136,8 +141,8 @@ def _named(instance: Any) -> str:
     return f"{room}::{kind.__name__}"
 
 
-def _array(value: Any) -> Array:
-    return Array(tuple(value.shape), str(value.dtype))
+def _array(value: Any) -> Array | None:
+    return None if value is None else Array(tuple(value.shape), str(value.dtype))
 
 
 def _settings(function: Any) -> Mapping[str, Any]:

@@ -31,6 +31,8 @@ def array_of(value: Any) -> Any:
         if value.layout != torch.strided and value.layout is not torch._mkldnn:  # type: ignore[attr-defined]
             nonzero = value._nnz()
         return Array(tuple(value.shape), str(value.dtype).removeprefix("torch."), nonzero=nonzero)
+    if isinstance(value, torch.ScriptObject):
+        return [array_of(each) for each in value.unpack()[:2]]  # weight and bias of packed parameters
     if isinstance(value, (list, tuple)):
         return [array_of(each) for each in value]
     return value

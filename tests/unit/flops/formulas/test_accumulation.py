@@ -191,3 +191,10 @@ def test_values_at_the_same_place_are_added_up_if_somebody_knows_how_many() -> N
     before, after = Array((9, 9), stored=20), Array((9, 9), stored=12)
     assert flop(worth("aten::_coalesce", after, self=before)) == 20 - 12
     assert isinstance(estimate(Op("aten::_coalesce", {"self": Array((9, 9))}, (Array((9, 9)),))), Unknown)
+
+
+def test_rows_of_sparse_tensors_are_joined_if_somebody_knows_how_many_values_they_have() -> None:
+    given, made = Array((5, 9), stored=20), Array((5, 1), stored=5)
+    assert flop(worth("aten::_sparse_csr_sum", made, self=given, dim=[1])) == 20 - 5
+    assert flop(worth("aten::_sparse_csr_prod", made, self=given, dim=[1])) == 20 - 5
+    assert isinstance(estimate(Op("aten::_sparse_csr_sum", {"self": Array((5, 9))}, (made,))), Unknown)

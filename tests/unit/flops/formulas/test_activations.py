@@ -70,7 +70,7 @@ def test_powers(exponent: float | None, each: dict[str, int]) -> None:
         (lambda: activations.logit(FP32, N), work(FP32, transcendental=N, add=N, div=N)),
         (lambda: activations.logit(FP32, N, clamped=True), work(FP32, transcendental=N, add=N, div=N, minmax=2 * N)),
         (lambda: activations.dropout(FP32, N), work(FP32, div=N, mul=N)),
-        (lambda: activations.dropout(FP32, N, training=False), Work()),
+        (lambda: activations.dropout(FP32, N, mask=2), work(FP32, div=2, mul=N)),
         (lambda: activations.dropout_backward(FP32, N), work(FP32, mul=N)),
     ],
 )

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Free
@@ -192,6 +194,38 @@ def test_ctc_whose_lengths_are_data_is_unknown() -> None:
     assert made(F.ctc_loss, scores, labels, [7, 7], [3, 2]).tally.flop()
     with pytest.raises(AssertionError, match="_ctc_loss"):
         made(F.ctc_loss, scores, labels, torch.tensor([7, 7]), torch.tensor([3, 2]))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_dense_layer_with_its_loss_is_both(reduction: str, bias: bool) -> None:
+    weight, target = torch.rand(5, SIZE), torch.zeros(ROWS, dtype=torch.int64)
+    shift = torch.rand(5) if bias else None
+    options = torch.nn.LinearCrossEntropyOptions(batch_chunk_size=2)
+    whole = made(
+        F.linear_cross_entropy, table(), weight, target, linear_bias=shift, reduction=reduction, options=options
+    )
+    parts = made(lambda: F.cross_entropy(F.linear(table(), weight, shift), target, reduction=reduction))
+    assert whole.mac == parts.mac == ROWS * SIZE * 5
+    assert whole.tally.flop() == parts.tally.flop()
+
+
+def test_a_dense_layer_with_its_loss_makes_gradients_on_the_way() -> None:
+    weight, target = torch.rand(5, SIZE, requires_grad=True), torch.zeros(ROWS, dtype=torch.int64)
+    options = torch.nn.LinearCrossEntropyOptions(batch_chunk_size=2)
+    assert made(F.linear_cross_entropy, table(), weight, target, options=options).mac == 2 * ROWS * SIZE * 5
+    assert made(F.linear_cross_entropy, table(grad=True), weight, target, options=options).mac == 3 * ROWS * SIZE * 5
+
+
+@given(st.integers(3, 9), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.booleans())
+def test_windows_are_those_of_pytorch(size: int, kernel: int, stride: int, padding: int, ceil: bool) -> None:
+    """Sums of ones tell how many elements each window holds."""
+    assume(padding <= kernel // 2 and kernel <= size)
+    ones = torch.ones(1, 1, size, size + 1)
+    held = F.avg_pool2d(ones, kernel, stride, padding, ceil, divisor_override=1)
+    assert made(F.avg_pool2d, ones, kernel, stride, padding, ceil) == work(FP32, add=int(held.sum()), div=held.numel())
+    highest = work(FP32, minmax=int((held - 1).sum()))
+    assert made(F.max_pool2d, ones, kernel, stride, padding, 1, ceil) == highest
 
 
 def test_the_datatype_is_that_of_the_result() -> None:

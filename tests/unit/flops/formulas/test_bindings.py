@@ -221,3 +221,64 @@ def test_complex_and_integer_products() -> None:
     )
     whole = worth(only("aten::mm", lambda: meta(3, 4, dtype=torch.int32) @ meta(4, 5, dtype=torch.int32)))
     assert (whole.mac, sum(whole.tally.op().values()), whole.tally.flop()) == (60, 2 * 60, {})
+
+
+def test_gradients_of_a_recurrent_network_are_as_many_products_as_its_parts_have() -> None:
+    """With all gradients wanted: the fused backward does not tell which are."""
+
+    def made(make: Callable[..., Any], module: Any) -> list[Op]:
+        x, h, c = (
+            make(3, 2, 5, requires_grad=True),
+            make(1, 2, 4, requires_grad=True),
+            make(1, 2, 4, requires_grad=True),
+        )
+        one = make(3, 2, 4)
+        return seen(lambda: module(x, (h, c))[0].backward(one))
+
+    module = torch.nn.LSTM(5, 4)
+    (backward,) = (op for op in made(floats, module) if op.name == "aten::mkldnn_rnn_layer_backward")
+    forward = 3 * 2 * 4 * 4 * (5 + 4)
+    parts = made(meta, module.to("meta"))
+    assert worth(backward).mac == sum_of(parts).mac - forward == 2 * forward
+
+
+def test_packed_attention_is_read_by_the_names_of_its_arguments() -> None:
+    varlen = pytest.importorskip("torch.nn.attention.varlen")
+    tokens, heads, width, longest = 10, 2, 16, 5
+    x, ends = half(tokens, heads, width), meta(3, dtype=torch.int32)
+    op = only("torch_attn::_varlen_attn", lambda: varlen.varlen_attn(x, x, x, ends, ends, longest, longest))
+    assert worth(op).mac == 2 * heads * longest * longest * 2 * width
+
+
+def test_gradients_of_a_layer_of_experts() -> None:
+    tokens, inner, columns, experts = 8, 16, 32, 4
+    x, w = half(tokens, inner).requires_grad_(), half(experts, inner, columns).requires_grad_()
+    one, ends = half(tokens, columns), meta(experts, dtype=torch.int32)
+    ops = seen(lambda: F.grouped_mm(x, w, offs=ends).backward(one))
+    assert [worth(op).mac for op in ops if op.name == "aten::_grouped_mm"] == 3 * [tokens * inner * columns]
+
+
+def test_gradients_of_a_transposed_convolution() -> None:
+    x, w = meta(6, 192, 30, 96), meta(192, 384, 2, 2, requires_grad=True)
+    ops = seen(lambda: F.conv_transpose2d(x, w, stride=2).sum().backward())
+    forward, backward = (worth(op) for op in ops if op.name.startswith("aten::convolution"))
+    assert sum(forward.tally.flop().values()) == 2 * 6 * 30 * 96 * 192 * 384 * 4 == 10_192_158_720
+    assert backward.mac == forward.mac  # the input needs no gradient
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_deformable_convolution_is_read_by_the_names_of_its_arguments(masked: bool) -> None:
+    ops = pytest.importorskip("torchvision.ops")
+    x, w = floats(2, 6, 8, 8, requires_grad=True), floats(4, 6, 3, 3, requires_grad=True)
+    offset, mask = floats(2, 2 * 9, 6, 6, requires_grad=True), floats(2, 9, 6, 6) if masked else None
+    found = seen(lambda: ops.deform_conv2d(x, offset, w, mask=mask).sum().backward())
+    forward, backward = (worth(op) for op in found if "deform_conv2d" in op.name)
+    assert (forward.mac, backward.mac) == (2 * 36 * 4 * 6 * 9, 2 * forward.mac)
+
+
+def test_products_of_quantised_tensors_are_read_by_the_names_of_their_arguments() -> None:
+    weight = torch.quantize_per_tensor(floats(6, 4, 3, 3), 0.1, 0, torch.qint8)
+    packed = torch.ops.quantized.conv2d_prepack(weight, None, [1, 1], [1, 1], [1, 1], 1)
+    x = torch.quantize_per_tensor(floats(2, 4, 8, 8), 0.1, 0, torch.quint8)
+    op = only("quantized::conv2d", lambda: torch.ops.quantized.conv2d(x, packed, 0.1, 0))
+    assert worth(op).mac == 2 * 64 * 6 * 4 * 9

@@ -180,19 +180,23 @@ def test_public_functions_cost_what_they_end_in(name: str) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:A window was not provided")
 def test_short_time_transforms_cost_what_they_end_in() -> None:
     torch = pytest.importorskip("torch")
     from tests.unit.flops.formulas.calls import array, calls
 
-    x, window = torch.ones(2, 100), torch.ones(16)
-    for options in (
-        {"window": window},
-        {"normalized": True},
-        {"window": window, "onesided": False},
-        {"win_length": 10},
+    window = torch.ones(16)
+    for x, options in (
+        (torch.ones(2, 100), {"window": window}),
+        (torch.ones(2, 100), {"normalized": True}),
+        (torch.ones(2, 100), {"window": window, "onesided": False}),
+        (torch.ones(100), {"win_length": 10}),
+        (torch.ones(2, 100), {"window": window + 0j, "onesided": False}),
+        (torch.ones(2, 100) + 0j, {"window": window, "onesided": False}),
+        (torch.ones(2, 100) + 0j, {"onesided": False}),
     ):
         given: dict[str, Any] = {"n_fft": 16, "hop_length": 4, "return_complex": True, "center": False, **options}
         inner = [found for op in calls(torch.stft, x, **given) if isinstance(found := estimate(op), Work)]
         arguments = {key: array(value) if isinstance(value, torch.Tensor) else value for key, value in given.items()}
         op = Op("aten::stft", {"self": array(x), **arguments}, (array(torch.stft(x, **given)),))
-        assert estimate(op) == total(inner)
+        assert estimate(op) == total(inner), options

@@ -107,6 +107,39 @@ def far_(t: Any) -> Any:
     return ((t * A - 5 * A) * t + 8 * A) * t - 4 * A
 
 
+def test_gradients_of_cubic_samples() -> None:
+    """One point, the distances of its coordinates known: slopes of the weights, then sums as in the forward direction."""
+    seen = Counting()
+    images, gradients = seen.numbers(CHANNELS, 4, 4), seen.numbers(CHANNELS)
+    distances = [[x + 1, x, 1 - x, 2 - x] for x in (0.25, 0.5)]
+    weights = [seen.numbers(4), seen.numbers(4)]
+    for axis in (0, 1):
+        far_low, low, high, far_high = (seen.number(each) for each in distances[axis])
+        slopes = [slope_far(far_low), slope_near(low), -slope_near(high), -slope_far(far_high)]
+        if axis == 0:
+            plain = [far_(each + 1e-6) - far_(each) for each in distances[0][:1]]
+            assert np.isclose(float(slopes[0]), plain[0] * 1e6, atol=1e-4)
+        moved = seen.number(0.0)
+        for image, gradient in zip(images, gradients, strict=True):
+            rows = np.moveaxis(image, axis, 0)
+            other = weights[1 - axis]
+            moved = moved + gradient * weighted([weighted(list(row), list(other)) for row in rows], slopes)
+        moved * 2.0
+    arguments = (SINGLE, 1, CHANNELS, 2, "cubic", "zeros", True)
+    nothing = resampling.grid_sample_backward(*arguments, image=False, grid=False)
+    grid = resampling.grid_sample_backward(*arguments, image=False)
+    assert operations(grid) - operations(nothing) == +seen.operations
+    assert flop(resampling.grid_sample_backward(*arguments)) - flop(grid) == CHANNELS * (4 + 2 * 16)
+
+
+def slope_near(t: Number) -> Number:
+    return (t * (3 * (A + 2)) - 2 * (A + 3)) * t
+
+
+def slope_far(t: Number) -> Number:
+    return (t * (3 * A) - 10 * A) * t + 8 * A
+
+
 @pytest.mark.parametrize("axes", [2, 3])
 def test_gradients_of_samples(axes: int) -> None:
     """One point, its position known; gradients to the image, and to the position by differences of neighbours."""

@@ -11,8 +11,8 @@ from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import estimate, factorisations
 from flopwatch.flops.formulas.work import Work
-from tests.unit.flops.formulas.counting import operations
-from tests.unit.flops.formulas.numerics import COMPLEX, SINGLE, flop, worth
+from tests.unit.flops.formulas.counting import Counting, larger, operations
+from tests.unit.flops.formulas.numerics import COMPLEX, SINGLE, flop, weighted, worth
 
 N, COLUMNS, BATCH = 5, 3, 2
 SQUARE = Array((BATCH, N, N))
@@ -140,7 +140,7 @@ def test_spectra_take_the_conventional_counts(case: str) -> None:
 def test_a_tall_matrix_is_made_a_triangle_first() -> None:
     m, n = 40, 4
     tall = Array((m, n))
-    assert flop(worth("aten::linalg_svdvals", Array((n,)), A=tall)) == 2 * m * n**2 + 2 * n**3
+    assert flop(worth("aten::_linalg_svd", Array((n,)), A=tall, compute_uv=False)) == 2 * m * n**2 + 2 * n**3
     assert flop(worth("aten::_linalg_svd", tall, A=tall)) == 6 * m * n**2 + 20 * n**3
     wide = worth("aten::linalg_svd", tall, A=Array((n, m)), full_matrices=True)
     assert flop(wide) == 4 * m**2 * n + min(8 * m * n**2 + 9 * n**3, 22 * n**3)
@@ -155,3 +155,35 @@ def test_no_rows_take_nothing() -> None:
 
 def test_what_depends_on_the_size_of_the_numbers_is_unknown() -> None:
     assert estimate(Op("aten::linalg_matrix_exp", {"self": SQUARE}, (SQUARE,))) == Unknown("aten::linalg_matrix_exp")
+
+
+@pytest.mark.parametrize(("m", "n"), [(6, 4), (3, 5)])
+def test_what_follows_singular_values_is_counted_as_it_is(m: int, n: int) -> None:
+    q = min(m, n)
+    spectrum = operations(worth("aten::_linalg_svd", Array((m, n)), A=Array((m, n))))
+    seen = Counting()
+    u, s, vh = seen.numbers(m, q), seen.numbers(q), seen.numbers(q, n)
+    larger(largest := s[0] * 1e-6, 0.0)
+    inverses = [1 / value if value > largest else value for value in s]
+    scaled = [[vh[k, i] * inverses[k] for k in range(q)] for i in range(n)]
+    for row in scaled:
+        for left in u:
+            weighted(list(left), row)
+    found = worth("aten::linalg_pinv", Array((n, m)), self=Array((m, n)))
+    assert operations(found) - spectrum == +seen.operations
+    seen.operations.clear()
+    for _ in range(COLUMNS):
+        right = seen.numbers(m)
+        middle = [weighted(list(u[:, k]), list(right)) / s[k] for k in range(q)]
+        for i in range(n):
+            weighted(list(vh[:, i]), middle)
+    arguments: dict[str, Any] = {"self": Array((m, n)), "b": Array((m, COLUMNS)), "driver": "gelsd"}
+    assert operations(worth("aten::linalg_lstsq", Array((n, COLUMNS)), **arguments)) - spectrum == +seen.operations
+
+
+def test_least_squares_go_by_qr_unless_a_driver_is_asked_for() -> None:
+    for driver in (None, "gels", "gelsy"):
+        found = worth("aten::linalg_lstsq", RIGHT, self=RIGHT, b=Array((BATCH, N, 2)), driver=driver)
+        assert found == BATCH * factorisations.least_squares(SINGLE, N, COLUMNS, 2)
+    vector = worth("aten::linalg_lstsq", Array((COLUMNS,)), self=Array((N, COLUMNS)), b=Array((N,)))
+    assert vector == factorisations.least_squares(SINGLE, N, COLUMNS, 1)

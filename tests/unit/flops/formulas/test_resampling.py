@@ -206,3 +206,22 @@ def test_copies_are_free() -> None:
     image = Array((BATCH, CHANNELS, 4, 4))
     for name in ("upsample_nearest2d", "_upsample_nearest_exact2d", "im2col", "pixel_shuffle", "unfold"):
         assert isinstance(estimate(Op(f"aten::{name}", {"self": image}, (image,))), Free)
+
+
+def test_no_pixels_take_nothing() -> None:
+    empty = Array((0, CHANNELS, 4, 4))
+    assert worth("aten::upsample_bilinear2d", empty, self=empty).tally == {}
+    assert worth("aten::_upsample_bilinear2d_aa", empty, self=empty, align_corners=False).tally == {}
+    none = Array((0, 4, 4, 2))
+    assert worth("aten::grid_sampler_2d", empty, input=empty, grid=none).tally == {}
+    assert worth("aten::cudnn_affine_grid_generator_backward", None, grad=none).tally == {}
+
+
+def test_kernels_of_one_maker_cost_what_those_of_all_do() -> None:
+    image, grid = Array((BATCH, CHANNELS, 4, 4)), Array((BATCH, 5, 5, 2))
+    made = Array((BATCH, CHANNELS, 5, 5))
+    own = worth("aten::cudnn_grid_sampler", made, self=image, grid=grid)
+    options: dict[str, Any] = {"interpolation_mode": 0, "padding_mode": 0, "align_corners": True}
+    assert own == worth("aten::grid_sampler_2d", made, input=image, grid=grid, **options)
+    # Maps of 2 × 3 numbers, each the sum over 5 · 5 points.
+    assert worth("aten::cudnn_affine_grid_generator_backward", None, grad=grid).mac == BATCH * 2 * 3 * 5 * 5

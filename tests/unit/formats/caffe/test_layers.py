@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from flopwatch.errors import UsageError
 from flopwatch.events import Op
 from flopwatch.flops.classify import Free, Unknown
 from flopwatch.flops.formulas import Work, estimate
@@ -33,7 +36,7 @@ def layer(folder: Path, text: str, *bottoms: Shape, tops: int = 1) -> tuple[Op, 
     path = folder / "net.prototxt"
     path.write_text(f'{dims}layer {{ name: "it" {fed} {made}\n{text} }}')
     ops: list[Op] = []
-    traced = trace(path, ops.append)
+    traced = trace(path, ops.append, keep_batch=True)
     return ops[0], traced.parts[0].params
 
 
@@ -168,6 +171,49 @@ def test_pooling(tmp_path: Path, settings: str, before: Shape, after: Shape, win
     op, _ = layer(tmp_path, f'type: "Pooling" pooling_param {{ pool: AVE {settings} }}', (N, C, *before))
     # One window for a whole plane is a mean; several of them are summed from zero each.
     assert operations(op) == {ADD: N * C * windows - (made if after == (1, 1) else 0), DIV: made}
+
+
+SIDES = st.integers(1, 9)
+
+
+@given(st.tuples(SIDES, SIDES), st.tuples(SIDES, SIDES), SIDES, st.integers(0, 4), st.booleans())
+def test_pooling_is_what_caffes_loops_do(
+    tmp_path_factory: pytest.TempPathFactory, before: Shape, kernel: Shape, stride: int, pad: int, average: bool
+) -> None:
+    def windows(length: int, side: int) -> list[int]:
+        """Numbers in each window along one axis: as many as begin inside of image and padding before it, cut to the image."""
+        found: list[int] = []
+        while True:
+            start = len(found) * stride - pad
+            # Rounded up: the window before this one did not reach the end.
+            if found and start - stride + side >= length + pad:
+                return found
+            if found and pad and start >= length:
+                return found
+            found.append(max(0, min(start + side, length) - max(start, 0)))
+
+    settings = f"kernel_h: {kernel[0]} kernel_w: {kernel[1]} stride: {stride} pad: {pad}"
+    text = f'type: "Pooling" pooling_param {{ pool: {"AVE" if average else "MAX"} {settings} }}'
+    folder = tmp_path_factory.mktemp("pooling", numbered=True)
+    # A window may be too long for its image by less than a stride: it is cut off.
+    fits = all(side < length + 2 * pad + stride for side, length in zip(kernel, before, strict=True)) and pad < min(
+        kernel
+    )
+    if not fits:
+        with pytest.raises(UsageError, match="Pooling"):
+            layer(folder, text, (N, C, *before))
+        return
+    op, _ = layer(folder, text, (N, C, *before))
+    rows, columns = (windows(length, side) for length, side in zip(before, kernel, strict=True))
+    made = N * C * len(rows) * len(columns)
+    taken = N * C * sum(rows) * sum(columns)
+    assert shapes(op) == [(N, C, len(rows), len(columns))]
+    if not average:
+        assert operations(op) == ({MINMAX: taken - made} if taken > made else {})
+    elif len(rows) == len(columns) == 1:
+        assert operations(op) == ({ADD: taken - made, DIV: made} if taken > made else {DIV: made})
+    else:
+        assert operations(op) == {ADD: taken, DIV: made}
 
 
 def test_pooling_may_tell_where_the_maxima_were(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def traced(folder: Path, text: str, **options: object) -> tuple[Traced, list[Op]
     path = folder / "net.prototxt"
     path.write_text(text)
     ops: list[Op] = []
-    return trace(path, ops.append, **options), ops  # type: ignore[arg-type]  # options of the caller's
+    return trace(path, ops.append, keep_batch=True, **options), ops  # type: ignore[arg-type]  # options of the caller's
 
 
 def mac(ops: list[Op]) -> int:
@@ -171,6 +171,12 @@ def test_the_batch_goes_to_all_inputs_that_have_it(tmp_path: Path) -> None:
     assert [array.shape for array in ops[1].arrays] == [(1, 3)]
 
 
+def test_a_loss_whose_top_has_no_name(tmp_path: Path) -> None:
+    text = 'input: "x" input_shape { dim: [2, 8] } input: "y" input_shape { dim: [2, 8] }'
+    _, ops = traced(tmp_path, text + 'layer { name: "loss" type: "EuclideanLoss" bottom: "x" bottom: "y" }')
+    assert [output.shape for output in ops[0].outputs if output is not None] == [()]
+
+
 def test_shared_weights_are_held_once(tmp_path: Path) -> None:
     def dense(name: str, bottom: str) -> str:
         return (
@@ -237,6 +243,8 @@ def named(kind: str, settings: str = "", bottom: str = "data", top: str = "out")
         (INPUT + named("Convolution", "convolution_param { num_output: 4 kernel_size: 3 group: 2 }"), "cannot part 3 channels"),
         (INPUT + named("Convolution", 'convolution_param { num_output: "4" }'), "'num_output' must be a whole number"),
         (INPUT + named("Convolution", "convolution_param { num_output: 4 kernel_h: 3 }"), "does not say its kernel_w"),
+        (INPUT + named("Convolution", 'bottom: "data" convolution_param { num_output: 4 kernel_size: 3 }'), "makes a blob of each bottom"),
+        (INPUT + named("SPP", "spp_param { pyramid_height: 1000000000 }"), "has a level of 8 x 8 bins"),
         (INPUT + named("Deconvolution", "convolution_param { num_output: 4 kernel_size: 1 pad: 9 }"), "leaves nothing"),
         (INPUT + named("Pooling", "pooling_param { kernel_size: 9 }"), "leaves nothing of its bottom"),
         (INPUT + named("Pooling", "pooling_param { kernel_size: 2 pad: 2 }"), "no less than its kernel"),
@@ -300,6 +308,46 @@ def test_files_that_cannot_be_estimated(tmp_path: Path) -> None:
         estimate_model(Request(str(path)))
 
 
+def test_weights_alone_are_not_a_network(tmp_path: Path) -> None:
+    path = tmp_path / "net.caffemodel"
+    path.write_bytes(b"\n\x03net")
+    with pytest.raises(UsageError, match=r"Give the \.prototxt"):
+        estimate_model(Request(str(path)))
+
+
+def activations(folder: Path, text: str) -> tuple[int, str]:
+    told, _ = traced(folder, text)
+    return told.activations // 4, told.at
+
+
+def test_activations_at_their_peak(tmp_path: Path) -> None:
+    conv = 4 * 5 * 5
+    # The input is not among them, in place is no new blob, and the convolution is needed until the product is made.
+    assert activations(tmp_path, MODERN) == (conv + 10, "f")
+    flat = MODERN.replace(
+        'layer { name: "f"', 'layer { name: "flat" type: "Flatten" bottom: "c" top: "flat" }\nlayer { name: "f"'
+    ).replace('type: "InnerProduct" bottom: "c"', 'type: "InnerProduct" bottom: "flat"')
+    assert activations(tmp_path, flat) == (conv + 10, "f")
+    # A shortcut keeps the convolution; a result that nobody takes stays.
+    text = (
+        INPUT + 'layer { name: "a" type: "TanH" bottom: "data" top: "a" }'
+        'layer { name: "b" type: "TanH" bottom: "a" top: "b" }'
+        'layer { name: "c" type: "Eltwise" bottom: "a" bottom: "b" top: "c" }'
+        'layer { name: "d" type: "TanH" bottom: "data" top: "d" }'
+        'layer { name: "e" type: "TanH" bottom: "d" top: "e" }'
+        'layer { name: "f" type: "Eltwise" bottom: "d" bottom: "e" top: "f" }'
+    )
+    size = 3 * 7 * 7
+    assert activations(tmp_path, text) == (4 * size, "f")
+
+
 def test_huge_sizes_do_not_overflow(tmp_path: Path) -> None:
     text = f'input: "data" input_shape {{ dim: [1, {2**40}] }} {USE.replace("10", str(2**40))}'
     assert mac(traced(tmp_path, text)[1]) == 2**80
+    side = 2**40
+    pooled = f'input: "data" input_shape {{ dim: [1, 3, {side}, {side}] }}' + named(
+        "Pooling", "pooling_param { global_pooling: true }"
+    )
+    worth = estimate(traced(tmp_path, pooled)[1][0])
+    assert isinstance(worth, Work)
+    assert [count.instructions for count in worth.tally.values()] == [3 * (side**2 - 1)]

@@ -17,6 +17,7 @@ NAMES: tuple[str, ...] = (
     "fused",
     "lengths",
     "linalg",
+    "linear_losses",
     "losses",
     "low_precision",
     "norms",

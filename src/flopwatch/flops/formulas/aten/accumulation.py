@@ -245,6 +245,17 @@ def coalesce(op: Op) -> Work | Unknown:
     return work(given, add=given.stored - made.stored)
 
 
+@formula("aten::_sparse_csr_sum", "aten::_sparse_csr_prod", "aten::_sparse_sum")
+def sparse_reduction(op: Op) -> Work | Unknown:
+    """Values along some dimensions joined to one; unknown where nobody told how many values there are."""
+    given, made = op.arguments["self"], result_of(op)
+    if given.stored is None:
+        return Unknown(op.name)
+    rows = made.size if made.stored is None else made.stored
+    how = "sum" if op.name.endswith("sum") else "prod"
+    return accumulation.grouped(numbers_of(made), given.stored, min(rows, given.stored), 1, how)
+
+
 free("spreads what it was given", "aten::_sparse_sum_backward", "aten::_nested_sum_backward")
 
 

@@ -36,6 +36,9 @@ free("copies data only", "aten::_foreach_clone", "aten::_foreach_copy", "aten::_
 @formula(*(f"aten::_foreach_{name}" for name in _POINTWISE.split()))
 def pointwise(op: Op) -> Work | Free | Unknown:
     """The operator of the same name, once for each datatype that is met, on all elements together."""
+    alike = _alike(op)
+    if alike is not None:
+        return _sum(op, [(alike, 1)])
     sizes: Counter[tuple[Any, ...]] = Counter()
     for arguments in _each(op):
         sizes[_signature(arguments)] += prod(_widest(arguments))
@@ -77,6 +80,31 @@ def _each(op: Op) -> list[dict[str, Any]]:
             arguments[_name(kind, name)] = value[index] if isinstance(value, (list, tuple)) else value
         calls.append(arguments)
     return calls
+
+
+def _alike(op: Op) -> dict[str, Any] | None:
+    """The one call that stands for all, where lists are of one datatype or scalar each, and of the same shapes: most are."""
+    kind = _kind(op.name)
+    shapes: list[tuple[int, ...]] | None = None
+    arguments: dict[str, Any] = {}
+    for name, value in op.arguments.items():
+        if isinstance(value, (list, tuple)):
+            first = value[0] if value else None
+            if isinstance(first, Array):
+                own = [each.shape for each in value]
+                shapes = shapes or own
+                if own != shapes or any(each.dtype != first.dtype for each in value):
+                    return None
+                value = Array((sum(map(prod, own)),), first.dtype)
+            elif first is None or any(each != first for each in value):
+                return None
+            else:
+                value = first
+        elif isinstance(value, Array) and value.shape:
+            return None
+        arguments[_name(kind, name)] = value
+    made = next((each for each in arguments.values() if isinstance(each, Array) and each.shape), None)
+    return None if made is None else arguments | {"result": made}
 
 
 def _kind(name: str) -> str:

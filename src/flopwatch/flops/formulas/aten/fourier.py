@@ -7,28 +7,28 @@ from math import prod
 from typing import Any
 
 from flopwatch.events import Array, Op
-from flopwatch.flops.formulas import Work, formula, work
+from flopwatch.flops.formulas import Work, formula
 from flopwatch.flops.formulas.aten.arguments import result_of
-from flopwatch.flops.formulas.fourier import real_transforms, transforms
-from flopwatch.flops.formulas.work import Numbers, numbers_of, total
+from flopwatch.flops.formulas.fourier import Butterflies, complex_butterflies, real_butterflies
+from flopwatch.flops.formulas.work import Numbers, numbers_of
 
 
-@formula("aten::_fft_c2c")
+@formula("aten::_fft_c2c", "prims::fft_c2c")
 def c2c(op: Op) -> Work:
     """Complex to complex along `dim`; `normalization` 0 is none, 1 by the root of the length, 2 by the length."""
     given: Array = op.arguments["self"]
     numbers = numbers_of(given)
-    return _along(numbers, given.shape, op.arguments["dim"]) + _scaled(op, numbers, given.size)
+    return _along(given.shape, op.arguments["dim"]).plus(_scaled(op, 2 * given.size)).work(numbers)
 
 
-@formula("aten::_fft_r2c")
+@formula("aten::_fft_r2c", "prims::fft_r2c")
 def r2c(op: Op) -> Work:
     """Real to complex: the last of `dim` gives half a spectrum, the others are complex; a full one (not `onesided`) is mirrored."""
     given: Array = op.arguments["self"]
     return _real(op, numbers_of(given), given.shape, op.arguments["dim"])
 
 
-@formula("aten::_fft_c2r")
+@formula("aten::_fft_c2r", "prims::fft_c2r")
 def c2r(op: Op) -> Work:
     """Complex half spectrum to real: as real to complex, the other way round."""
     made = result_of(op)
@@ -75,44 +75,38 @@ def stft(op: Op) -> Work:
     is_complex = numbers.complex or (window is not None and numbers_of(window).complex)
     if onesided is None:
         onesided = not is_complex
-    of = Numbers(numbers.dtype, is_complex)
-    parts = [transforms(of, length, frames) if is_complex else real_transforms(of, length, frames)]
+    needed = (complex_butterflies if is_complex else real_butterflies)(length, frames)
     if window is not None or given.get("win_length") not in (None, length):
-        parts.append(work(of, mul=frames * length))
+        windowed = frames * length
+        needed = needed.plus(Butterflies(products=windowed) if is_complex else Butterflies(mul=windowed))
     if given.get("normalized"):
-        parts.append(work(Numbers(numbers.dtype), mul=2 * frames * (length // 2 + 1 if onesided else length)))
-    return total(parts)
+        needed = needed.plus(Butterflies(mul=2 * frames * (length // 2 + 1 if onesided else length)))
+    return needed.work(numbers)
 
 
-def _along(numbers: Numbers, shape: tuple[int, ...], dims: Iterable[int]) -> Work:
-    size = prod(shape)
-    if not size:
-        return Work()
-    return total(transforms(numbers, shape[dim], size // shape[dim]) for dim in dims)
+def _along(shape: tuple[int, ...], dims: Iterable[int]) -> Butterflies:
+    """Complex transforms of an array of some shape, along one dimension after the other."""
+    needed, size = Butterflies(), prod(shape)
+    if size:
+        for dim in dims:
+            needed = needed.plus(complex_butterflies(shape[dim], size // shape[dim]))
+    return needed
 
 
 def _real(op: Op, numbers: Numbers, shape: tuple[int, ...], dims: Iterable[int]) -> Work:
     """`shape` is that of the real side."""
     *others, last = [dim % len(shape) for dim in dims]
-    length = shape[last]
-    if not prod(shape):
+    length, size = shape[last], prod(shape)
+    if not size:
         return Work()
     half = (*shape[:last], length // 2 + 1, *shape[last + 1 :])
-    spectrum = prod(half)
-    return total(
-        (
-            real_transforms(numbers, length, prod(shape) // length),
-            _along(Numbers(numbers.dtype, True), half, others),
-            _scaled(op, numbers, spectrum if op.name.endswith("r2c") else prod(shape)),
-        )
-    )
+    needed = real_butterflies(length, size // length).plus(_along(half, others))
+    return needed.plus(_scaled(op, 2 * prod(half) if op.name.endswith("r2c") else size)).work(numbers)
 
 
-def _scaled(op: Op, numbers: Numbers, elements: int) -> Work:
-    if not op.arguments.get("normalization"):
-        return Work()
-    is_complex = numbers.complex or op.name.endswith("r2c")
-    return work(Numbers(numbers.dtype), mul=(2 if is_complex else 1) * elements)
+def _scaled(op: Op, parts: int) -> Butterflies:
+    """One product for each real number or part of a complex one, where the result is scaled."""
+    return Butterflies(mul=parts if op.arguments.get("normalization") else 0)
 
 
 def _whole(op: Op, dims: Iterable[int]) -> Work:

@@ -1,6 +1,8 @@
 """Dense linear algebra: factorisations, solutions, inverses, determinants, eigenvalues and singular values.
 
-Matrices are the last two dimensions, all others are a batch.
+Matrices are the last two dimensions, all others are a batch. Functions for eigenvalues or singular values alone (eigvals, eigvalsh,
+svdvals) make the vectors as well wherever gradients or whoever follows PyTorch's operators may need them, and are counted so: only
+the private operators are told that no vectors are wanted.
 """
 
 from __future__ import annotations
@@ -163,50 +165,34 @@ def pinv(op: Op) -> Work:
     return batch * spectra.pseudoinverse(numbers, m, n, bool(op.arguments.get("hermitian")))
 
 
-@formula("aten::_linalg_eigh", "aten::linalg_eigh", "aten::linalg_eigvalsh")
+@formula("aten::_linalg_eigh", "aten::linalg_eigh")
 def eigh(op: Op) -> Work:
     """Eigenvalues, and vectors where they are asked for, of symmetric or Hermitian matrices; conventional."""
     numbers, batch, _, n = _matrices(_first(op))
-    vectors = not op.name.endswith("eigvalsh") and op.arguments.get("compute_v", True)
-    return batch * spectra.symmetric_eigenvalues(numbers, n, vectors)
+    return batch * spectra.symmetric_eigenvalues(numbers, n, op.arguments.get("compute_v", True))
 
 
-@formula("aten::linalg_eig")
+@formula("aten::linalg_eig", "aten::linalg_eigvals")
 def eig(op: Op) -> Work:
-    """Eigenvalues and right vectors; conventional. Real matrices are worked on in real numbers."""
+    """Eigenvalues and right vectors, also of `linalg_eigvals` (see above); conventional. Real matrices stay in real numbers."""
     numbers, batch, _, n = _matrices(op.arguments["self"])
     return batch * spectra.eigenvalues(numbers, n, True)
 
 
-@formula("aten::_linalg_eigvals", "aten::linalg_eigvals")
+@formula("aten::_linalg_eigvals")
 def eigvals(op: Op) -> Work:
     """Eigenvalues; conventional."""
     numbers, batch, _, n = _matrices(op.arguments["self"])
     return batch * spectra.eigenvalues(numbers, n, False)
 
 
-@formula("aten::_linalg_svd", "aten::linalg_svd")
+@formula("aten::_linalg_svd", "aten::linalg_svd", "prims::svd")
 def svd(op: Op) -> Work:
     """Singular values, and vectors unless `compute_uv` is off; conventional."""
     numbers, batch, m, n = _matrices(op.arguments["A"])
     # The private one makes as many vectors as singular values by default, the public one all of them.
     full = op.arguments.get("full_matrices", op.name == "aten::linalg_svd")
     return batch * spectra.singular_values(numbers, m, n, op.arguments.get("compute_uv", True), full)
-
-
-@formula("aten::svd")
-def old_svd(op: Op) -> Work:
-    """As `linalg_svd`, with `some` for the opposite of `full_matrices`."""
-    numbers, batch, m, n = _matrices(op.arguments["self"])
-    full = not op.arguments.get("some", True)
-    return batch * spectra.singular_values(numbers, m, n, op.arguments.get("compute_uv", True), full)
-
-
-@formula("aten::linalg_svdvals")
-def svdvals(op: Op) -> Work:
-    """Singular values; conventional."""
-    numbers, batch, m, n = _matrices(op.arguments["A"])
-    return batch * spectra.singular_values(numbers, m, n, False)
 
 
 @formula("aten::trace")

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import losses
+from flopwatch.flops.formulas.activations import absolute
 from flopwatch.flops.formulas.aten.pointwise import broadcast, of_table, result
 from flopwatch.flops.formulas.elementwise import functions
 from flopwatch.flops.formulas.registry import formula
-from flopwatch.flops.formulas.work import Work
+from flopwatch.flops.formulas.work import Work, numbers_of, work
 
 
 def _pointwise(name: str, *operators: str) -> None:
@@ -21,13 +22,23 @@ def _pointwise(name: str, *operators: str) -> None:
 
 
 _pointwise("mse", "aten::mse_loss")
-_pointwise("l1", "aten::l1_loss")
 _pointwise("smooth_l1", "aten::smooth_l1_loss")
 _pointwise("huber", "aten::huber_loss")
 _pointwise("soft_margin", "aten::soft_margin_loss")
 
 for _name in ("mse", "smooth_l1", "huber", "soft_margin"):
     formula(f"aten::{_name}_loss_backward")(of_table(functions()[f"{_name}_backward"]))
+
+
+@formula("aten::l1_loss")
+def absolute_error(op: Op) -> Work:
+    """|self - target|, of complex numbers too."""
+    given = op.arguments
+    one, other = given["self"], given["target"]
+    elements = broadcast(one, other)
+    numbers = numbers_of(other) if numbers_of(other).complex else numbers_of(one)
+    differences = work(numbers, add=elements) + absolute(numbers, elements)
+    return differences + losses.reduced(result(op), elements, given["reduction"])
 
 
 @formula("aten::kl_div")

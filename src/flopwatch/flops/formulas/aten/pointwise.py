@@ -12,7 +12,7 @@ from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import activations
 from flopwatch.flops.formulas.elementwise import Function, each, elementwise, functions
 from flopwatch.flops.formulas.registry import formula
-from flopwatch.flops.formulas.work import Work, numbers_of, work
+from flopwatch.flops.formulas.work import Numbers, Work, numbers_of, work
 
 
 def result(op: Op) -> Array:
@@ -195,12 +195,32 @@ def glu_backward(op: Op) -> Work:
     return elementwise("glu_backward", gradient, gradient.size)
 
 
+@formula("aten::glu_backward_jvp")
+def glu_backward_jvp(op: Op) -> Work:
+    """How these gradients change, for each element of the half."""
+    gradient = op.arguments["grad_glu"]
+    return elementwise("glu_backward_jvp", gradient, gradient.size)
+
+
 @formula("aten::native_dropout", "aten::dropout", "aten::_fused_dropout")
 def dropout(op: Op) -> Work:
-    """A scaled mask, multiplied; nothing in evaluation or where nothing is dropped."""
+    """A scaled mask, multiplied."""
     array = result(op)
-    trains = op.arguments.get("train", True) is not False and op.arguments["p"] != 0
-    return activations.dropout(array, array.size, training=trains)
+    return _dropped(op, array.size)
+
+
+@formula("aten::feature_dropout")
+def feature_dropout(op: Op) -> Work:
+    """One number of the mask for each channel of a sample."""
+    return _dropped(op, prod(result(op).shape[:2]))
+
+
+def _dropped(op: Op, mask: int) -> Work:
+    """Nothing in evaluation or where nothing is dropped; where all is, the mask is zeros and needs no scale."""
+    array, given = result(op), op.arguments
+    if given.get("train", True) is False or given["p"] == 0:
+        return Work()
+    return activations.dropout(array, array.size, mask=0 if given["p"] == 1 else mask)
 
 
 @formula("aten::native_dropout_backward")
@@ -210,17 +230,12 @@ def dropout_backward(op: Op) -> Work:
     return activations.dropout_backward(array, array.size)
 
 
-@formula("aten::feature_dropout")
-def feature_dropout(op: Op) -> Work:
-    """One number of the mask for each channel of a sample."""
-    array = result(op)
-    if not op.arguments["train"] or op.arguments["p"] == 0:
-        return Work()
-    return work(array, div=prod(array.shape[:2]), mul=array.size)
-
-
 @formula("aten::isclose", "aten::allclose")
 def is_close(op: Op) -> Work:
-    """|self - other| ≤ atol + rtol·|other|."""
+    """|self - other| ≤ atol + |rtol·other|; the right side is made before it is broadcast."""
     one, other = op.arguments["self"], op.arguments["other"]
-    return elementwise("is_close", one, broadcast(one, other))
+    if op.arguments.get("rtol", 1e-5) == op.arguments.get("atol", 1e-8) == 0:
+        return Work()  # only equal numbers are
+    elements, numbers = broadcast(one, other), numbers_of(one)
+    made = work(numbers, add=elements, mul=other.size) + work(Numbers(numbers.dtype), add=other.size)
+    return made + activations.absolute(numbers, elements) + activations.absolute(numbers, other.size)

@@ -153,7 +153,7 @@ def dense(op: Op) -> Work | Unknown:
     else:
         inputs, weight, bias = given.get("input") or given["self"], given["weight"], given.get("bias")
     outputs = weight.shape[0] if len(weight.shape) == 2 else 1
-    if weight.nonzero is not None or inputs.nonzero is not None:
+    if op.name == "aten::linear" and is_sparse(inputs, weight):
         turned = Array(weight.shape[::-1], weight.dtype, nonzero=weight.nonzero)
         rows = Array((prod(inputs.shape[:-1]), inputs.shape[-1]), inputs.dtype, nonzero=inputs.nonzero)
         return by_dense(op, rows, turned, addend=0 if bias is None else outputs)

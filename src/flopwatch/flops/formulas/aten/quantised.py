@@ -180,6 +180,12 @@ def embedding_bag(op: Op) -> Work:
     return work(SINGLE, fma=rows * inner) + grouped(SINGLE, rows, bags, inner, how, weighted)
 
 
+@formula("quantized::dropout")
+def dropout(op: Op) -> Free | Unknown:
+    """Nothing, outside of training; in training there is no such thing."""
+    return Unknown(op.name) if op.arguments.get("training") else Free("copies data only")
+
+
 @formula("quantized::cat", "quantized::cat_relu", "quantized::cat_out", "quantized::cat_relu_out")
 def cat(op: Op) -> Work:
     """All numbers by their own scale, and by that of the result; as if the scales differed."""

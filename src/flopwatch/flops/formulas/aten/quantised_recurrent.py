@@ -35,7 +35,9 @@ def recur(op: Op) -> Work | Unknown:
         return Unknown(op.name)
     directions = 2 if given["bidirectional"] else 1
     if given.get("train") and given.get("dropout") and every[0] is not None:
-        dropped = prod(inputs.shape[:-1]) * (len(works) - directions) * (_weight(every[0], 0).shape[0] // kind.gates)
+        dropped = (
+            prod(inputs.shape[:-1]) * max(0, len(works) - directions) * (_weight(every[0], 0).shape[0] // kind.gates)
+        )
         works.append(work(inputs, mul=dropped, div=dropped))
     return total(works)
 

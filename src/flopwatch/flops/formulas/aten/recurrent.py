@@ -163,7 +163,7 @@ def _network(op: Op, kind: Kind, inputs: Array, layers: Sequence[Layer], directi
 def _dropped(given: Mapping[str, Any], cells: int, layers: Sequence[Layer], directions: int) -> int:
     if not given.get("train") or not given.get("dropout") or not layers:
         return 0
-    return cells * (len(layers) - directions) * (layers[0].projected or layers[0].hidden)
+    return cells * max(0, len(layers) - directions) * (layers[0].projected or layers[0].hidden)
 
 
 def _on_gpu(given: Mapping[str, Any]) -> tuple[Kind, list[Layer], int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import Work, formula, free, resampling, work
 from flopwatch.flops.formulas.aten.arguments import result_of
+from flopwatch.flops.formulas.products import product
 from flopwatch.flops.formulas.work import numbers_of
 
 _AXES = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}
@@ -122,12 +124,12 @@ def affine_grid(op: Op) -> Work:
     return resampling.affine_grid(numbers_of(made), made.size // axes, axes)
 
 
-@formula("aten::affine_grid_generator_backward", "aten::cudnn_affine_grid_generator_backward")
+@formula("aten::cudnn_affine_grid_generator_backward")
 def affine_grid_backward(op: Op) -> Work:
-    """Gradients of the maps."""
+    """Gradients of the maps: the gradient (axes, points) times the grid (points, axes + 1), as its counterpart elsewhere does it."""
     gradient: Array = op.arguments["grad"]
-    axes = gradient.shape[-1]
-    return resampling.affine_grid_backward(numbers_of(gradient), gradient.size // axes, axes)
+    batch, *positions, axes = gradient.shape
+    return product(gradient, axes, prod(positions), axes + 1, batch=batch)
 
 
 @formula("aten::col2im")

@@ -154,6 +154,65 @@ def _lstm(op: Op) -> Work:
     return work(numbers(op), add=(3 + 1) * cells, mul=3 * cells, div=3 * cells, transcendental=(3 + 2) * cells)
 
 
+@formula("chainer::LSTMGrad")
+def _lstm_grad(op: Op) -> Work:
+    """The gates are made again; then, with gradients g of c and h of h, t = h · o · (1 - tanh² c) + g and its share of each gate.
+
+    A share is a product with the other factor and one with o · (1 - o) or 1 - a²: three products and a difference; that of f's
+    other factor is one product. A gradient that is not there takes nothing.
+    """
+    cells, (of_state, of_output) = first(op).size, inputs_of(op)[3:5]
+    given, gates = of_output is not None, 4 if of_output is not None else 3
+    again = work(numbers(op), add=3 * cells, div=3 * cells, transcendental=(4 + given) * cells)
+    shares = work(numbers(op), mul=(3 * gates + 1) * cells, add=gates * cells)
+    through = work(numbers(op), mul=3 * cells, add=cells) if given else Work()
+    both = work(numbers(op), add=cells) if given and of_state is not None else Work()
+    return again + shares + through + both
+
+
+@formula("chainer::Swish")
+def _swish(op: Op) -> Work:
+    """x · σ(b · x)."""
+    size = result(op).size
+    return elementwise("sigmoid", numbers(op), size) + work(numbers(op), mul=2 * size)
+
+
+@formula("chainer::SwishGrad")
+def _swish_grad(op: Op) -> Work:
+    """With s = σ(b · x), y = x · s: g · (b · y + s · (1 - b · y)) for x, and Σ g · y · (x - y) for each b."""
+    size, factors = first(op).size, inputs_of(op)[1].size
+    made = elementwise("sigmoid", numbers(op), size) + summed(numbers(op), size, factors)
+    return made + work(numbers(op), mul=(3 + 1 + 2) * size, fma=size, add=2 * size)
+
+
+@formula("chainer::PowVarConstGrad")
+def _power_grad(op: Op) -> Work:
+    """c · x^(c - 1) · g."""
+    value = setting(op, "value")
+    power = activations.power(numbers(op), result(op).size, None if value is None else value - 1)
+    return power + work(numbers(op), mul=2 * result(op).size)
+
+
+@formula("chainer::PowConstVarGrad")
+def _exponential_grad(op: Op) -> Work:
+    """log c · y · g; the logarithm is a constant."""
+    return work(numbers(op), mul=2 * result(op).size)
+
+
+@formula("chainer::PowVarVarGrad")
+def _both_powers_grad(op: Op) -> Work:
+    """e · x^(e - 1) · g for x, and log x · y · g for e."""
+    size = result(op).size
+    return work(numbers(op), transcendental=2 * size, add=size, mul=4 * size)
+
+
+@formula("chainer::Gaussian")
+def _gaussian(op: Op) -> Work:
+    """mean + exp(ln σ² / 2) · noise, where drawing the noise is free."""
+    size = result(op).size
+    return work(numbers(op), mul=size, transcendental=size, fma=size)
+
+
 @formula("chainer::HuberLoss")
 def _huber(op: Op) -> Work:
     """Of each number; the sum over a row follows where it is asked for."""

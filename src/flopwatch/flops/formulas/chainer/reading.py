@@ -10,7 +10,7 @@ from flopwatch.flops.formulas.work import Numbers, numbers_of
 
 
 def inputs_of(op: Op) -> list[Array]:
-    """All arrays that go in."""
+    """All arrays that go in; a gradient that is not there is None."""
     found: list[Array] = op.arguments["inputs"]
     return found
 
@@ -29,7 +29,7 @@ def result(op: Op) -> Array:
 
 def numbers(op: Op) -> Numbers:
     """What the numbers of the first floating array are, or of the first array where none is."""
-    arrays = inputs_of(op)
+    arrays = [array for array in inputs_of(op) if array is not None]
     return numbers_of(next((array for array in arrays if array.dtype.startswith(("float", "complex"))), arrays[0]))
 
 

@@ -136,6 +136,31 @@ def _group_norm(op: Op) -> Work:
     return norms.layer_norm(numbers(op), first(op).size, first(op).shape[0] * setting(op, "groups"))
 
 
+@formula("chainer::_XHat")
+def _normalised(op: Op) -> Work:
+    """(x - mean) · 1/σ once more, both kept from forward."""
+    return work(numbers(op), add=result(op).size, mul=result(op).size)
+
+
+@formula("chainer::_ScaleShiftGrad")
+def _scale_shift_grad(op: Op) -> Work:
+    """g · weight for the normalised numbers; Σ g · y and Σ g for weight and bias of each channel."""
+    size, channels = first(op).size, inputs_of(op)[1].size
+    return work(numbers(op), mul=2 * size) + 2 * reductions.summed(numbers(op), size, channels)
+
+
+@formula("chainer::_XHatGrad")
+def _normalised_grad(op: Op) -> Work:
+    """(g - mean g - y · mean(g · y)) · 1/σ in each row."""
+    size, rows = result(op).size, result(op).shape[0]
+    return 2 * reductions.mean(numbers(op), size, rows) + work(numbers(op), mul=2 * size, add=size, fma=size)
+
+
+@formula("chainer::_MulInvStd")
+def _scaled(op: Op) -> Work:
+    return work(numbers(op), mul=result(op).size)
+
+
 @formula("chainer::LocalResponseNormalization")
 def _response_norm(op: Op) -> Work:
     """x / (k + alpha · Σ x²)^beta over n channels, cut off at the first and last."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from flopwatch.events import Op
-from flopwatch.flops.formulas import pooling
+from flopwatch.flops.classify import Free
+from flopwatch.flops.formulas import pooling, reductions, resampling
 from flopwatch.flops.formulas.chainer.reading import first, inputs_of, numbers, result, setting
 from flopwatch.flops.formulas.convolution import Axis, Sizes, convolution
 from flopwatch.flops.formulas.registry import formula
@@ -86,6 +87,29 @@ def _average(op: Op) -> Work:
 def _largest_grad(op: Op) -> Work:
     """Each gradient added to the element that was the maximum."""
     return pooling.largest_backward(numbers(op), first(op).size)
+
+
+@formula("chainer::Unpooling2DGrad", "chainer::UnpoolingNDGrad")
+def _unpooling_grad(op: Op) -> Work:
+    """The gradients of all copies of a number added up."""
+    taken, made, _ = _windows(op, first(op).shape, result(op).shape)
+    return reductions.summed(numbers(op), taken, made)
+
+
+@formula("chainer::ResizeImages")
+def _resize(op: Op) -> Work | Free:
+    """Bilinear, or copies of the nearest."""
+    if setting(op, "mode") == "nearest":
+        return Free("copies")
+    return resampling.linear(numbers(op), result(op).size, 2)
+
+
+@formula("chainer::ResizeImagesGrad")
+def _resize_grad(op: Op) -> Work:
+    gradients = first(op).size
+    if setting(op, "mode") == "nearest":
+        return resampling.nearest_backward(numbers(op), gradients)
+    return resampling.linear_backward(numbers(op), gradients, 2)
 
 
 @formula("chainer::AveragePooling2DGrad", "chainer::AveragePoolingNDGrad")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from flopwatch.events import Array, Op
-from flopwatch.flops.classify import Free
+from flopwatch.flops.classify import Free, Unknown
 from flopwatch.flops.formulas import losses, reductions
 from flopwatch.flops.formulas.onnx.arguments import given, has, lines, result, rows
 from flopwatch.flops.formulas.registry import formula
@@ -93,7 +93,7 @@ def bias_softmax(op: Op) -> Work:
 
 
 @formula("onnx::CumSum", "onnx::CumProd")
-def running(op: Op) -> Work:
+def running(op: Op) -> Work | Unknown:
     """The results of the first 1, 2, … n numbers of each line: n - 1 operations, one less if a number's own is left out."""
     array = given(op, "x")
     where = op.arguments.get("axis_value")
@@ -101,7 +101,7 @@ def running(op: Op) -> Work:
     if not array.size or not array.shape:
         return Work()
     if axis is None and len(array.shape) > 1:
-        raise ValueError("an axis that is not known before the model runs")
+        return Unknown(f"{op.name} along an axis that is not known")
     length = array.shape[axis or 0]
     steps = array.size // length * max(0, length - 1 - bool(op.arguments.get("exclusive")))
     return work(array, mul=steps) if op.name.endswith("CumProd") else work(array, add=steps)

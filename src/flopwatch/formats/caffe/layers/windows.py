@@ -18,6 +18,8 @@ def convolution(layer: Layer, bottoms: Sequence[Shape]) -> Made:
     first = several(layer, bottoms, 1)[0]
     if any(shape != first for shape in bottoms):
         refuse(layer, "needs bottoms of one shape", bottoms)
+    if len(layer.tops) != len(bottoms):
+        refuse(layer, f"makes a blob of each bottom: {len(bottoms)}, not {len(layer.tops)}", bottoms)
     axis = axis_of(layer, settings.integer("axis", 1, least=-9), first)
     channels, spatial = first[axis], first[axis + 1 :]
     outputs = settings.integer("num_output", least=1)
@@ -109,6 +111,8 @@ def pyramid(layer: Layer, bottoms: Sequence[Shape]) -> Made:
     levels: list[tuple[Shape, Shape]] = []
     for level in range(settings.integer("pyramid_height", least=1)):
         bins = 2**level
+        if bins > min(shape[2:]):
+            refuse(layer, f"has a level of {bins} x {bins} bins, more than its bottom has numbers", bottoms)
         kernel = tuple(-(-length // bins) for length in shape[2:])
         pad = tuple((k * bins - length + 1) // 2 for k, length in zip(kernel, shape[2:], strict=True))
         if any(p >= k for p, k in zip(pad, kernel, strict=True)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.utils._mode_utils import no_dispatch
 
 from flopwatch.events import Array
 
@@ -66,7 +67,8 @@ def _values(tensor: torch.Tensor) -> int:
 def _unpacked(packed: Any) -> Any:
     """[weight, bias or None] of the packed parameters of a quantized layer, [] of what holds no tensors that we know of."""
     try:
-        weight, bias = packed.unpack()[:2]
+        with no_dispatch():  # real weights, whatever tensors the program is followed on
+            weight, bias = packed.unpack()[:2]
     except (AttributeError, RuntimeError, TypeError, ValueError):
         return []
     return [value_of(weight), value_of(bias)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -11,7 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.jit import ScriptModule
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.utils._python_dispatch import _disable_current_modes
 
 from flopwatch.errors import FlopwatchError, UsageError
 from flopwatch.events import Op
@@ -22,7 +25,15 @@ from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.meta import FollowingMeta
 from flopwatch.frameworks.torch.tracing.mode import Following
 from flopwatch.frameworks.torch.tracing.programs import Called, set_training, step_through
-from flopwatch.frameworks.torch.tracing.twins import NeedsDataError, Twins, arguments_of, meta_of, replaced, tensors_in
+from flopwatch.frameworks.torch.tracing.twins import (
+    NeedsDataError,
+    Twins,
+    arguments_of,
+    meta_of,
+    optimizing,
+    replaced,
+    tensors_in,
+)
 from flopwatch.frameworks.torch.untouched import untouched
 from flopwatch.subjects.model import ModelSubject
 from flopwatch.subjects.model.randomness import RandomStates
@@ -30,6 +41,10 @@ from flopwatch.subjects.model.randomness import RandomStates
 Emit = Callable[[Op], None]
 
 _SMALL = 1 << 28
+
+# One thread at a time: models may be shared, and observers are. Whoever has waited for so long goes on without them.
+_turn = threading.RLock()
+_PATIENCE = 60.0
 
 
 class Found(NamedTuple):
@@ -47,7 +62,12 @@ def trace(subject: ModelSubject, emit: Emit, *, train: bool) -> Traced:
     Meta tensors are tried first, then fake ones, and where the program needs to look at its data it is run on them. An exception
     of the model's own comes through as it is.
     """
-    found, how = _found(subject, train)
+    alone = _turn.acquire(timeout=_PATIENCE)
+    try:
+        found, how = _found(subject, train)
+    finally:
+        if alone:
+            _turn.release()
     for op in found.ops:
         emit(op)
     model = subject.model
@@ -140,7 +160,8 @@ def _with_twins(
     keep: bool,
 ) -> Found:
     model: nn.Module = subject.model
-    with _flags(model), replaced(model, twins):
+    optimizers = model.optimizers if isinstance(model, Called) else ()
+    with _kept(model), replaced(model, twins), optimizing(optimizers, twins):
         set_training(model, train)
         arguments, kwargs = arguments_of((tuple(subject.arguments), dict(subject.kwargs)), twins, keep=keep)
         return _run(model, arguments, kwargs, train, following, Activations(twins.all), around)
@@ -149,11 +170,18 @@ def _with_twins(
 def for_real(subject: ModelSubject, train: bool) -> Found:
     """Follow it while it computes."""
     model: nn.Module = subject.model
-    with untouched(model, training=train):
+    arguments, kwargs = tuple(subject.arguments), dict(subject.kwargs)
+    with ExitStack() as stack:
+        stack.enter_context(_kept(model))
+        if isinstance(model, Called):  # it may do anything: it gets copies
+            copies = Twins(lambda tensor: tensor.detach().clone())
+            stack.enter_context(replaced(model, copies))
+            stack.enter_context(optimizing(model.optimizers, copies))
+        else:
+            stack.enter_context(untouched(model, training=train))
         set_training(model, train)
-        tensors = [*model.parameters(), *model.buffers(), *tensors_in((subject.arguments, dict(subject.kwargs)))]
-        known = Activations(tensors)
-        return _run(model, tuple(subject.arguments), dict(subject.kwargs), train, Following, known, nullcontext())
+        known = Activations([*model.parameters(), *model.buffers(), *tensors_in((arguments, kwargs))])
+        return _run(model, arguments, kwargs, train, Following, known, nullcontext())
 
 
 def _run(
@@ -169,6 +197,10 @@ def _run(
     hooks = FollowingHooks(model)
     step = step_through(model, arguments, kwargs, train=train)
     with ExitStack() as stack:
+        stack.enter_context(_disable_current_modes())  # of whoever asks: they are not to see what we do
+        if not isinstance(model, Called):
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
         stack.enter_context(_uncompiled())
         stack.enter_context(hooks)
         stack.enter_context(around)
@@ -179,17 +211,29 @@ def _run(
 
 
 @contextmanager
-def _flags(model: nn.Module) -> Iterator[None]:
-    """Leave training flags and random numbers as they were."""
-    flags = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
+def _kept(model: nn.Module) -> Iterator[None]:
+    """Leave the attributes of modules, training flags among them, and random numbers as they were."""
+    attributes = [(vars(module), dict(vars(module))) for module in model.modules()]
+    flags = [
+        (module, module.training)
+        for module in model.modules()
+        if isinstance(module, ScriptModule) and hasattr(module, "training")
+    ]
+    gradients = [(tensor, tensor.grad) for tensor in model.tensors] if isinstance(model, Called) else []
     states = RandomStates()
     try:
         yield
     finally:
         states.restore()
+        for tensor, gradient in gradients:
+            tensor.grad = gradient
         for module, flag in flags:
             if module.training is not flag:
                 module.training = flag
+        for now, before in attributes:
+            if list(now) != list(before) or any(now[name] is not value for name, value in before.items()):
+                now.clear()
+                now.update(before)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
+from flopwatch.frameworks.torch.tracing.memo import key_of
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.mode import Emit, Following
 from flopwatch.frameworks.torch.tracing.plans import Plan
@@ -31,6 +32,9 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
     def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations) -> None:
         super().__init__(emit, hooks, activations)
         self._stale: dict[int, torch.UntypedStorage] = {}
+
+    def _key(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return key_of(func, args, kwargs) if (plan.fresh or plan.same) and not self._hooks.casting else None
 
     def _run(self, func: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if plan.bare:

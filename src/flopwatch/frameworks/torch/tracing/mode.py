@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from flopwatch.events import Array, Op
 from flopwatch.frameworks.torch.tracing.arrays import array_of, value_of
 from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
+from flopwatch.frameworks.torch.tracing.memo import recall, remember
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.plans import Plan, plan_of
 
@@ -48,31 +49,51 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         plan = plan_of(func)
         if plan.question:
             return func(*args, **given)
+        if not self._hooks.blind:
+            return self._follow(func, plan, args, given)
+        self._hooks.enter(plan.name)
+        try:
+            return self._follow(func, plan, args, given)
+        finally:
+            self._hooks.leave()
+
+    def _follow(self, func: Any, plan: Plan, args: Sequence[Any], given: dict[str, Any]) -> Any:
         if plan.composite:
             with self:
                 result = func.decompose(*args, **given)
             if result is not NotImplemented:
                 return result
-        result = self._run(func, plan, tuple(args), given)
         scope = self._scopes.current
-        outputs: list[Array | None] = []
-        self._collect(result, outputs, None if plan.views else scope.layer)
-        self._emit(Op(plan.name, plan.arguments(args, given), tuple(outputs), scope))
+        key = self._key(func, plan, args, given)
+        known = None if key is None else recall(key)
+        if known is not None:
+            result = known.made(args)
+        else:
+            result = self._run(func, plan, tuple(args), given)
+            if key is not None:
+                known = remember(key, plan, args, given, result)
+        if known is not None:
+            self._emit(Op(plan.name, known.arguments, known.outputs, scope))
+        else:
+            arguments = plan.arguments(args, given)
+            self._emit(Op(plan.name, arguments, tuple(_outputs(result)), scope))
+        if not plan.views:
+            self._keep(result, scope.layer)
         return result
+
+    def _key(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What tells this call from others, if its results need not be asked for twice."""
+        return None
 
     def _run(self, func: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return func(*args, **kwargs)
 
-    def _collect(self, result: Any, outputs: list[Array | None], layer: str | None) -> None:
+    def _keep(self, result: Any, layer: str) -> None:
         if isinstance(result, torch.Tensor):
-            outputs.append(array_of(result))
-            if layer is not None:
-                self._activations.add(result, layer)
+            self._activations.add(result, layer)
         elif isinstance(result, (list, tuple)):
             for each in result:
-                self._collect(each, outputs, layer)
-        elif result is None:
-            outputs.append(None)
+                self._keep(each, layer)
 
     def _higher_order(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """An operator that takes functions: of a condition both branches are tried, and the one that does more is emitted."""
@@ -100,6 +121,16 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         for op in ops:
             emit(op)
         return result
+
+
+def _outputs(result: Any) -> Iterator[Array | None]:
+    if isinstance(result, torch.Tensor):
+        yield array_of(result)
+    elif isinstance(result, (list, tuple)):
+        for each in result:
+            yield from _outputs(each)
+    elif result is None:
+        yield None
 
 
 def _arrays(values: Sequence[Any]) -> dict[str, Any]:

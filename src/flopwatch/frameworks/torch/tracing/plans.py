@@ -42,6 +42,9 @@ _CONSTANTS = frozenset(
 # Operators that look at data through others, without a tag that says so.
 _LOOKS = frozenset(f"aten::{name}" for name in ("allclose", "argwhere", "is_nonzero", "item", "nonzero_numpy", "where"))
 
+# Operators in place after which the tensor has another storage.
+_REPLACES = frozenset(("aten::resize_", "aten::resize_as_", "aten::set_"))
+
 
 class Plan:
     """One overload of an operator.
@@ -49,7 +52,7 @@ class Plan:
     `question`: it is none; `composite`: it is made of others and has no formula of its own, so that its parts are looked at;
     `bare`: it makes a tensor of nothing, and `constant`: always the same; `placed`: it may be told a device; `writes`: it changes
     its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the
-    result's shape, or a number, depends on content.
+    result's shape, or a number, depends on content; `fresh`, `same`: results are new tensors, or the first argument as it was.
     """
 
     __slots__ = (
@@ -58,11 +61,13 @@ class Plan:
         "constant",
         "data",
         "defaults",
+        "fresh",
         "indexes",
         "name",
         "names",
         "placed",
         "question",
+        "same",
         "views",
         "writes",
     )
@@ -86,6 +91,10 @@ class Plan:
         self.views = any(each.alias_info is not None for each in schema.returns)
         tagged = torch.Tag.data_dependent_output in func.tags or torch.Tag.dynamic_output_shape in func.tags
         self.data = tagged or func.name() in _LOOKS
+        # Whether results are new tensors, or the first argument, that has kept its shape; and depend on shapes only.
+        plain = not (self.bare or self.data or self.indexes or self.placed)
+        self.fresh = plain and not self.views and not schema.is_mutable and bool(schema.returns)
+        self.same = plain and _is_in_place(func) and torch.Tag.inplace_view not in func.tags
 
     def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, with defaults, as formulas see them."""
@@ -114,6 +123,14 @@ def _as_aten(func: Any) -> Any:
         return None
     overloads = [getattr(packet, name)._schema for name in ("Tensor", "default") if name in packet.overloads()]
     return next((each for each in overloads if len(each.arguments) >= len(func._schema.arguments)), None)
+
+
+def _is_in_place(func: Any) -> bool:
+    """Whether the operator changes the content of its first argument and of nothing else, and gives it back."""
+    schema = func._schema
+    written = [each.alias_info is not None and each.alias_info.is_write for each in schema.arguments]
+    named = schema.name.endswith("_") and not schema.name.endswith("__") and schema.name not in _REPLACES
+    return named and len(schema.returns) == 1 and written[:1] == [True] and not any(written[1:])
 
 
 def _is_composite(func: Any) -> bool:

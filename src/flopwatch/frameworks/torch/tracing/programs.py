@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.optim import Optimizer
 
 from flopwatch.errors import UsageError
 from flopwatch.frameworks.torch.running import step_of
@@ -19,14 +20,24 @@ from flopwatch.subjects.model.inputs import DTYPES
 
 
 class Called(nn.Module):
-    """A plain function, with the modules that it holds as children, so that their layers have names."""
+    """A plain function, with the modules that it holds as children, so that their layers have names.
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    Optimizers and tensors with gradients that it holds are kept as well: to be seen to, and to be left as they were.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...] = ()) -> None:
         super().__init__()
         self.function = function
-        for name, module in _modules_of(function):
-            if name not in self._modules:
-                self._modules[name] = module
+        self.optimizers: list[Optimizer] = []
+        self.tensors: list[torch.Tensor] = []
+        given = ((f"argument{i}", each) for i, each in enumerate(arguments))
+        for name, value in (*held_by(function), *given):
+            if isinstance(value, nn.Module) and name.replace(".", "_") not in self._modules:
+                self._modules[name.replace(".", "_")] = value
+            elif isinstance(value, Optimizer):
+                self.optimizers.append(value)
+            elif isinstance(value, torch.Tensor) and value.requires_grad and value.is_leaf:
+                self.tensors.append(value)
 
 
 def step_through(
@@ -50,14 +61,14 @@ def set_training(model: nn.Module, train: bool) -> None:
         return
 
 
-def module_of(program: Any) -> nn.Module:
+def module_of(program: Any, arguments: tuple[Any, ...] = ()) -> nn.Module:
     """The module that stands for a program; UsageError for what cannot be called."""
     if isinstance(program, nn.Module):
         return program
     if isinstance(program, torch.export.ExportedProgram):
         return _unflattened(program)
     if callable(program):
-        return Called(program)
+        return Called(program, arguments)
     raise UsageError(
         "This can be neither run nor estimated.",
         seen=f"It is a {type(program).__name__}.",
@@ -75,7 +86,7 @@ def _unflattened(program: torch.export.ExportedProgram) -> nn.Module:
 
 def subject_of(program: Any, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> ModelSubject:
     """A program with the arguments of one call."""
-    model = module_of(program)
+    model = module_of(program, (*arguments, *kwargs.values()))
     name = getattr(program, "__qualname__", None) or type(getattr(program, "_orig_mod", program)).__name__
     return ModelSubject(
         name, "torch", model, arguments, _described((*arguments, *kwargs.values())), _dtype(model, arguments), kwargs
@@ -97,22 +108,30 @@ def _described(values: tuple[Any, ...]) -> str:
     return f"input of {', '.join(shapes)}" if shapes else "arguments of its own"
 
 
-def _modules_of(function: Any) -> Iterator[tuple[str, nn.Module]]:
-    """The modules that a function holds: as its object, in a closure or partial, or under a name that it uses."""
+def held_by(function: Any) -> Iterator[tuple[str, Any]]:
+    """What a function holds, under a name: its object and what is in there, a closure, a partial, globals that it uses."""
     if isinstance(function, partial):
         held = {**{f"argument{i}": each for i, each in enumerate(function.args)}, **function.keywords}
-        yield from ((name, each) for name, each in held.items() if isinstance(each, nn.Module))
-        yield from _modules_of(function.func)
+        yield from _spread(held)
+        yield from held_by(function.func)
         return
-    if isinstance(owner := getattr(function, "__self__", None), nn.Module):
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, nn.Module):
         yield type(owner).__name__, owner
+    elif owner is not None:
+        yield from _spread(getattr(owner, "__dict__", {}))
     function = inspect.unwrap(getattr(function, "__func__", function))
     function = getattr(function, "_torchdynamo_orig_callable", function)
-    if not inspect.isfunction(function):
-        return
-    found = inspect.getclosurevars(function)
-    for name, value in {**found.globals, **found.nonlocals}.items():
-        if isinstance(value, nn.Module):
+    if inspect.isfunction(function):
+        found = inspect.getclosurevars(function)
+        yield from _spread({**found.globals, **found.nonlocals})
+    elif not inspect.isbuiltin(function):
+        yield from _spread(getattr(function, "__dict__", {}))
+
+
+def _spread(held: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in held.items():
+        if isinstance(value, (list, tuple)):
+            yield from ((f"{name}{i}", each) for i, each in enumerate(value))
+        else:
             yield name, value
-        elif isinstance(value, (list, tuple)):
-            yield from ((f"{name}{i}", each) for i, each in enumerate(value) if isinstance(each, nn.Module))

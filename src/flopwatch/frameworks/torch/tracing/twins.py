@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
 from torch.jit import ScriptModule
+from torch.optim import Optimizer
 from torch.utils import _pytree
 
 # Real integers of at most so many elements are computed with: positions, masks and lengths, on which a model may branch.
@@ -36,7 +38,8 @@ class Twins:
         """The twin; a parameter's is a parameter."""
         found = self._made.get(id(tensor))
         if found is None:
-            found = self._made[id(tensor)] = (tensor, self._twin(tensor))
+            with torch.inference_mode(False):  # one that can have a gradient, whoever asks
+                found = self._made[id(tensor)] = (tensor, self._twin(tensor))
         return found[1]
 
     def _twin(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -103,6 +106,32 @@ def replaced(model: nn.Module, twins: Twins) -> Iterator[None]:
     finally:
         for each in reversed(undo):
             each()
+
+
+@contextmanager
+def optimizing(optimizers: Iterable[Optimizer], twins: Twins) -> Iterator[None]:
+    """Let optimizers step on the twins of their parameters, with twins of their states, and take theirs back."""
+    undo: list[Callable[[], None]] = []
+    try:
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                undo.append(_putting(group, "params", group["params"]))
+                group["params"] = [twins.of(parameter) for parameter in group["params"]]
+            undo.append(_putting(vars(optimizer), "state", optimizer.state))
+            state: defaultdict[torch.Tensor, Any] = defaultdict(dict)
+            for parameter, values in optimizer.state.items():
+                state[twins.of(parameter)] = {name: _twin_of_state(value, twins) for name, value in values.items()}
+            optimizer.state = state
+        yield
+    finally:
+        for each in reversed(undo):
+            each()
+
+
+def _twin_of_state(value: Any, twins: Twins) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return twins.of(value) if value.dim() else value.clone()  # numbers of steps are computed with
 
 
 def _replace_held(module: nn.Module, twins: Twins, undo: list[Callable[[], None]]) -> None:

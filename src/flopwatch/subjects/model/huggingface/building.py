@@ -83,6 +83,7 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
         )
     numbers = getattr(torch, DTYPES[dtype])
     named: dict[str, Any] = {each.name: _tensor(each.shape, numbers, device) for each in wanted}
+    named |= {name: torch.ones(sizes, dtype=torch.int64, device="cpu") for name, sizes in feeding.masks(taken, wanted)}
     if cache is not None:
         named["use_cache"] = True
     if feeding.PICTURE in taken and feeding.PICTURE not in named:
@@ -102,6 +103,8 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
 
 def _decoding(model: Any, named: dict[str, Any], cache: str, last: feeding.Input, notes: list[str]) -> Made:
     """One more token for each sequence, after a prefill that is not counted."""
+    import torch
+
     batch, length = last.shape.sizes
     with refusing(f"{type(model).__name__} cannot take {last} at once to fill its cache."), caching.filling(model):
         output = model(**named)
@@ -109,6 +112,8 @@ def _decoding(model: Any, named: dict[str, Any], cache: str, last: feeding.Input
     if filled is None:
         raise UsageError(f"{type(model).__name__} gives no cache back, so that it cannot decode token by token.")
     step: dict[str, Any] = {last.name: named[last.name][:, -1:].clone(), cache: filled, "use_cache": True}
+    if feeding.DECODED_MASK in named:
+        step[feeding.DECODED_MASK] = torch.ones((batch, length + 1), dtype=torch.int64, device="cpu")
     if output.get("encoder_last_hidden_state") is not None:
         outputs = config.transformers().modeling_outputs
         step["encoder_outputs"] = outputs.BaseModelOutput(last_hidden_state=output["encoder_last_hidden_state"])

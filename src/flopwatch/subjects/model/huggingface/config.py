@@ -58,7 +58,7 @@ def locate(name: str) -> Path:
 def read(path: Path) -> dict[str, Any]:
     """The values in a config.json; raises UsageError if it is not JSON or does not say which type of model it is of."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"), object_hook=_number)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as JSON.", seen=f"{error}.") from error
     if not isinstance(values, dict) or not isinstance(values.get("model_type"), str):
@@ -67,6 +67,11 @@ def read(path: Path) -> dict[str, Any]:
             todo='A Hugging Face config has one ("model_type": "llama"). Models of timm are named timm:NAME.',
         )
     return values
+
+
+def _number(found: dict[str, Any]) -> Any:
+    """What JSON has no word for is written {"__float__": "Infinity"}."""
+    return float(found["__float__"]) if list(found) == ["__float__"] else found
 
 
 def transformers() -> Any:

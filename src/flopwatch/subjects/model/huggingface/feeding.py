@@ -16,6 +16,7 @@ SECOND = 16_000
 """Samples of sound, if nobody says how many."""
 
 TOKENS, DECODED, PICTURE = "input_ids", "decoder_input_ids", "pixel_values"
+DECODED_MASK, _PICTURE_MASK = "decoder_attention_mask", "pixel_mask"
 _FEATURES, _VALUES = "input_features", "input_values"
 
 
@@ -84,6 +85,15 @@ def _wanted(
         yield _VALUES, Shape((batch, heard.max_length, bins) if bins else (batch, sequence or SECOND))
     if DECODED in taken:
         yield DECODED, tokens
+
+
+def masks(taken: Mapping[str, Any], wanted: list[Input]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Masks of ones that models make for themselves where they get none, and then look at: on meta they could not."""
+    sizes = {each.name: each.shape.sizes for each in wanted}
+    if DECODED in sizes and DECODED_MASK in taken:
+        yield DECODED_MASK, sizes[DECODED]
+    if PICTURE in sizes and _PICTURE_MASK in taken:
+        yield _PICTURE_MASK, (sizes[PICTURE][0], *sizes[PICTURE][2:])
 
 
 def _part(config: Any, name: str) -> Any:
