@@ -6,11 +6,11 @@ A function value is one operation of the estimate, and a polynomial when it runs
 from __future__ import annotations
 
 from flopwatch.explaining import causes
+from flopwatch.explaining.account import Account
 from flopwatch.explaining.causes import Found
 from flopwatch.explaining.lanes import FUSED, Lanes
 from flopwatch.explaining.pairing import Pair
 from flopwatch.explaining.sizes import Product, products_of, sized
-from flopwatch.explaining.values import Account
 from flopwatch.flops.operations import Operation
 
 ADD, MUL, FMA, DIV, MINMAX = Operation.ADD, Operation.MUL, Operation.FMA, Operation.DIV, Operation.MINMAX
