@@ -17,6 +17,7 @@ SCALING = "scaling by alpha and beta"
 ALGORITHM = "another algorithm for the products"
 POLYNOMIAL = "polynomials of functions"
 ALPHA = "sums with a factor"
+SHORTCUT = "branches not taken"
 COMPARED = "maxima by comparison"
 LANE_SUMS = "accumulators in lanes"
 FORMULATION = "another formulation"
@@ -36,6 +37,7 @@ CAUSES = {
     ALGORITHM: "fewer or more products than the definition has: Winograd, FFT and the like",
     POLYNOMIAL: "a function value, one operation in the estimate, is a polynomial in instructions",
     ALPHA: "a + alpha * b is a multiply-add also where alpha is 1",
+    SHORTCUT: "the estimate has what is needed at most; these values need less",
     COMPARED: "maxima are found by comparing and selecting, which is no arithmetic",
     LANE_SUMS: "sums are kept apart by lane and accumulator, which start at zero and are added up at the end",
     FORMULATION: "the same values by other steps than those of the formula",

@@ -6,20 +6,20 @@ A function value is one operation of the estimate, and a polynomial when it runs
 from __future__ import annotations
 
 from flopwatch.explaining import causes
+from flopwatch.explaining.account import Account
 from flopwatch.explaining.causes import Found
 from flopwatch.explaining.lanes import FUSED, Lanes
 from flopwatch.explaining.pairing import Pair
 from flopwatch.explaining.sizes import Product, products_of, sized
-from flopwatch.explaining.values import Account
 from flopwatch.flops.operations import Operation
 
 ADD, MUL, FMA, DIV, MINMAX = Operation.ADD, Operation.MUL, Operation.FMA, Operation.DIV, Operation.MINMAX
 TRANSCENDENTAL = Operation.TRANSCENDENTAL
 
-# FLOP of one function value: nobody needs more for single precision, but for powers.
-_MOST, _MOST_OF_POWERS = 60, 200
-# FLOP of an exponential that a table does not help.
-_LEAST = 4
+# FLOP of one function value at most: a hyperbolic tangent in two parts comes near, and powers are more.
+_MOST, _MOST_OF_POWERS = 160, 250
+# FLOP of an exponential or hyperbolic tangent beside products, at least and at most.
+_LEAST, _MOST_BESIDE = 4, 60
 _POWERS = ("pow", "lgamma", "digamma", "erfinv")
 # Vectors that are worked on for each row, to put lanes together for its largest value and for its sum, ...
 _MERGES = 8
@@ -50,9 +50,9 @@ def explain_functions(pair: Pair) -> list[Found]:
         )
         found.append(Found(causes.PADDED_LANES, worth * (computed - values), shown))
     rest = gap - sum(one.flop for one in found)
-    if abs(rest) <= rows * _MERGES * max(measured.wide, 4):
-        found.append(Found(causes.LANE_SUMS, rest, "the lanes of a vector are put together for each row"))
-    return found
+    if abs(rest) > rows * _MERGES * max(measured.wide, 4):
+        return _on_average(pair, gap, values)
+    return [*found, Found(causes.LANE_SUMS, rest, "the lanes of a vector are put together for each row")]
 
 
 def explain_attention(pair: Pair) -> list[Found]:
@@ -64,7 +64,7 @@ def explain_attention(pair: Pair) -> list[Found]:
     if not estimated.foreign and sum(measured.foreign.values()) >= values:
         measured = measured.together  # all functions are in double precision, not only those at the ends of rows
     if not rows or sum(each.mac for each in products) != pair.mac:
-        return []
+        return _together(pair, account, values)
     made = _products(measured, products, values, rows)
     if made is None:
         return _together(pair, account, values)
@@ -84,7 +84,7 @@ def explain_attention(pair: Pair) -> list[Found]:
     fixed = account.total({one: count for one, count in estimated.own.items() if one not in (ADD, FMA)})
     worth = account.total({one: _round(count, computed) for one, count in counts.items()}) + reduction
     function = worth * min(values, computed) - fixed
-    if not 0 <= function < _MOST * values:
+    if not 0 <= function < _MOST_BESIDE * values:
         return []
     found.append(_named(pair, function, f"{function / values + 1:.4g} FLOP for each function value"))
     if computed > values:
@@ -141,7 +141,7 @@ def _products(
 def _together(pair: Pair, account: Account, values: int) -> list[Found]:
     """Where products cannot be told from functions to the digit: all of it, if an exponential may well cost that much."""
     gap = account.total(account.measured.own) + account.total(account.measured.foreign) - pair.flop(pair.estimated)
-    if not _LEAST * values <= gap <= _MOST * values:
+    if not _LEAST * values <= gap <= _MOST_BESIDE * values:
         return []
     return [
         _named(pair, gap, f"{gap / values + 1:.3g} FLOP for each function value, with what fills up vectors and blocks")
@@ -161,6 +161,8 @@ def _multiplied(measured: Lanes, products: list[Product], computed: int, rows: i
 
 def _value_by_value(pair: Pair, gap: int, values: int) -> list[Found]:
     each = _round(gap, values)
+    if gap < 0 and each < 0:
+        return [Found(causes.SHORTCUT, gap, "fewer operations than the formula has beside its functions")]
     if not 0 <= each < _most(pair):
         return []
     calls = sum(shapes.calls for shapes in pair.shapes)

@@ -53,7 +53,7 @@ def explain_products(pair: Pair) -> list[Found]:
     products = [each for shapes in pair.shapes for each in products_of(shapes)]
     if not products or sum(each.mac for each in products) != pair.mac:
         return []
-    bias = estimated[Operation.ADD]
+    bias, factors = estimated[Operation.ADD], estimated[Operation.MUL]
     # Gradients that meet are summed up beside the products, by multiply-adds.
     met = sum(each.calls * prod(each.outputs[0]) for each in pair.shapes if not each.mac and each.outputs)
     for scaling in (False, True):
@@ -61,17 +61,20 @@ def explain_products(pair: Pair) -> list[Found]:
             match = match_products(products, measured.products - alpha, measured.sums - alpha, scaling=scaling)
             if match is None:
                 continue
-            found = [*causes_of(match, products, bias - alpha), *_beside(measured, estimated)]
+            found = [*causes_of(match, products, bias - alpha, factors), *_beside(measured, estimated)]
             shown = "gradients that meet are summed by multiply-adds"
             return [*found, Found(causes.ALPHA, alpha, shown)] if alpha else found
     match = _roughly(products, measured)
     if match is not None:
-        return [*causes_of(match, products, bias), *_beside(measured, estimated)]
+        return [*causes_of(match, products, bias, factors), *_beside(measured, estimated)]
     return _another_algorithm(products, measured, estimated)
 
 
-def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Found]:
-    """What a match amounts to, with `bias` additions estimated. A multiply-add is two operations, whatever instructions do it."""
+def causes_of(match: Match, products: Sequence[Product], bias: int, factors: int = 0) -> list[Found]:
+    """What a match amounts to, with so many additions of a bias and multiplications by factors estimated.
+
+    A multiply-add is two operations, whatever instructions do it.
+    """
     mac = sum(each.mac for each in products)
     found = []
     if match.base != mac:
@@ -81,14 +84,14 @@ def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Foun
         blocks = ", ".join(f"{name} to a multiple of {block}" for name, block in match.blocks.items())
         shown = f"products are those of sizes rounded up, {blocks}, to the digit"
         found.append(Found(causes.PADDED_LANES, 2 * (match.products - match.base), shown))
-    if match.scaled:
+    if match.scaled > factors:
         each = (
             "a whole number for each element"
             if match.exact
             else "fewer than three for each result and one for each element"
         )
         shown = f"multiplications beside the products: {each}"
-        found.append(Found(causes.SCALING, match.scaled, shown))
+        found.append(Found(causes.SCALING, match.scaled - factors, shown))
     if match.first:
         found.append(Found(causes.FIRST, -match.first, "one addition for each result is missing"))
     if match.added >= bias:
