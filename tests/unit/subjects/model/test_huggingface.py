@@ -106,6 +106,13 @@ def test_each_step_of_decoding_begins_with_the_same_cache(tmp_path):
     assert torch.equal(outputs[0].logits, outputs[1].logits)
 
 
+def test_a_prefill_is_a_forward_that_fills_a_cache_where_there_is_one(tmp_path):
+    llama = find(Request(written(tmp_path, LLAMA), sequence=8, phase="prefill"), empty=True)
+    assert llama.source == "input_ids 1x8:int64 (prefill, fills a cache)" and llama.kwargs["use_cache"]
+    bert = find(Request(written(tmp_path, BERT), sequence=8, phase="prefill"), empty=True)
+    assert bert.source == "input_ids 1x8:int64" and "use_cache" not in bert.kwargs
+
+
 def test_an_encoder_runs_once_before_its_decoder(tmp_path):
     subject = find(Request(written(tmp_path, T5), shapes=("1x7:int64", "1x5:int64"), phase="decode"), empty=True)
     assert shapes(subject) == {"decoder_input_ids": (1, 1)}
@@ -192,7 +199,7 @@ def test_a_folder_without_a_config_and_a_name_at_hugging_face(tmp_path):
     [
         (VIT, {"sequence": 8}, "takes no tokens"),
         (VIT, {"phase": "decode"}, "has no decode phase"),
-        (BERT, {"phase": "prefill"}, "has no prefill phase"),
+        (BERT, {"phase": "decode"}, "has no decode phase"),
         (BERT, {"sequence": 33}, "cannot take 33 tokens. Its table of positions .* has 32 rows"),
         (
             GPT2,

@@ -68,9 +68,9 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
     device = next(model.parameters()).device
     taken = inspect.signature(model.forward).parameters
     cache = caching.name_in(taken) if model.can_generate() else None
-    if request.phase is not None and cache is None:
+    if request.phase == "decode" and cache is None:
         raise UsageError(
-            f"{type(model).__name__} has no {request.phase} phase: it does not write token by token.",
+            f"{type(model).__name__} has no decode phase: it does not write token by token.",
             todo="Leave --decode out.",
         )
     following = int(request.phase == "decode")
@@ -96,7 +96,7 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
         return _decoding(model, named, cache, last, notes)
     if cache is not None:
         notes += _head(model, batch * (length - 1))
-    if request.phase:
+    if request.phase and cache is not None:
         source += " (prefill, fills a cache)"
     return Made(model, (), kwargs=named, source=source, notes=tuple(notes), tokens=batch * length)
 
