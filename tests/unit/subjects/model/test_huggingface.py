@@ -12,7 +12,7 @@ transformers = pytest.importorskip("transformers", reason="needs transformers")
 
 from huggingface_hub import constants  # noqa: E402
 
-from flopwatch.errors import UsageError  # noqa: E402
+from flopwatch.errors import CannotMeasureError, UsageError  # noqa: E402
 from flopwatch.subjects.model import Request, find  # noqa: E402
 from tests.unit.subjects.model.configs import (  # noqa: E402
     BERT,
@@ -145,6 +145,14 @@ def test_a_backbone_is_built_without_the_weights_that_it_asks_for(tmp_path):
         "backbone": "resnet18",
     }
     assert find(Request(written(tmp_path, config)), empty=True).source == "pixel_values 1x3x224x224"
+
+
+def test_weights_that_do_not_fit_into_memory_are_not_made(tmp_path, monkeypatch):
+    monkeypatch.setattr("flopwatch.subjects.model.huggingface.memory.available", lambda: 300_000)
+    name = written(tmp_path, LLAMA)
+    find(Request(name, sequence=8), empty=True)
+    with pytest.raises(CannotMeasureError, match=r"Its weights take 0\.0 GB of memory, 0\.0 GB are free"):
+        find(Request(name, sequence=8))
 
 
 def test_code_of_a_model_is_not_run(tmp_path):
