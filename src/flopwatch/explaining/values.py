@@ -42,6 +42,9 @@ def explain_values(pair: Pair) -> list[Found]:
     extent = Extent.of(pair.shapes)
     overhead = _sharing(pair, extent)
     account = Account(pair, measured if overhead or estimated.foreign else measured.together, estimated, found=overhead)
+    if any("fft" in each.op for each in pair.shapes):
+        _transform(account)
+        return account.found
     _addresses(account)
     _compared(account)
     _fused(account)
@@ -65,6 +68,13 @@ def _sharing(pair: Pair, extent: Extent) -> list[Found]:
     fused = foreign.get(FMA, 0)
     shown = "scalar double precision, which nothing in the operator is made of"
     return [Found(causes.OVERHEAD, sum(foreign.values()) + fused, shown)]
+
+
+def _transform(account: Account) -> None:
+    """Butterflies of another radix, with other twiddle factors: not half as many operations more or less."""
+    left = {operation: count for operation, count in account.left.items() if count}
+    if 2 * abs(account.total(left)) <= account.total(account.estimated.own):
+        account.explain(causes.FORMULATION, left, "a Fourier transform by another radix")
 
 
 def _addresses(account: Account) -> None:
@@ -254,8 +264,6 @@ def _steps(account: Account, extent: Extent) -> None:
     if results and total % results == 0 and abs(total // results) <= _STEPS_OF_VALUE:
         shown = f"{total // results:+d} FLOP for each value, a whole number"
         account.explain(causes.FORMULATION, left, shown)
-    elif any("fft" in each.op for each in shapes) and 2 * abs(total) <= account.total(account.estimated.own):
-        account.explain(causes.FORMULATION, left, "a Fourier transform by another radix")
     elif len(shapes) > 1 and abs(total) <= _STEPS_OF_VALUE * extent.largest:
         each = f"{total / extent.largest:+.3g} FLOP for each value on average"
         shown = f"one kernel for what the estimate makes of {len(shapes)} operators: {each}"
