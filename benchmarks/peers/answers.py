@@ -47,8 +47,8 @@ class Answer:
 
 
 VERDICTS = ("right", "right+", "warned", "silent", "crashed")
-"""right: exactly the products, with or without those on padding. right+: the products, and other arithmetic or bias added as if it were products. warned: wrong, but it
-said that something was not counted. silent: wrong without a word. crashed: no figure."""
+"""right: exactly the products, with or without those on padding. right+: the products, and other arithmetic or bias added as if it
+were products. warned: wrong, but it said that something was not counted. silent: wrong without a word. crashed: no figure."""
 
 
 def verdict(answer: Answer, mac: int, inside: int | None, others: int) -> str:

@@ -79,9 +79,7 @@ NATIVE: dict[str, Callable[[], Native]] = {
     "matmul, broadcast": _numpy(lambda np: np.matmul, (2, 1, 3, 4), (5, 4, 6)),
     "matrix by vector": _numpy(lambda np: np.matmul, (5, 8), (8,)),
     "torch.dot": _numpy(lambda np: np.dot, (8,), (8,)),
-    "einsum": _numpy(
-        lambda np: lambda q, k: np.einsum("bhid,bhjd->bhij", q, k), (3, 7, 129, 33), (3, 7, 129, 33)
-    ),
+    "einsum": _numpy(lambda np: lambda q, k: np.einsum("bhid,bhjd->bhij", q, k), (3, 7, 129, 33), (3, 7, 129, 33)),
     "SDPA": _dot_product_attention,
     "MultiheadAttention": _attention,
     "LSTM": _lstm,

@@ -59,9 +59,7 @@ NATIVE: dict[str, Callable[[], Native]] = {
     "torch.mm": _function(lambda tf: tf.matmul, (3, 4), (4, 5)),
     "matmul, broadcast": _function(lambda tf: tf.matmul, (2, 1, 3, 4), (5, 4, 6)),
     "matrix by vector": _function(lambda tf: tf.linalg.matvec, (5, 8), (8,)),
-    "einsum": _function(
-        lambda tf: lambda q, k: tf.einsum("bhid,bhjd->bhij", q, k), (3, 7, 129, 33), (3, 7, 129, 33)
-    ),
+    "einsum": _function(lambda tf: lambda q, k: tf.einsum("bhid,bhjd->bhij", q, k), (3, 7, 129, 33), (3, 7, 129, 33)),
     "MultiheadAttention": _attention,
     "LSTM": _layer(lambda layers: layers.LSTM(64), (1, 100, 64)),
     "GRU": _layer(lambda layers: layers.GRU(64), (1, 100, 64)),

@@ -36,4 +36,4 @@ def count(case: Case, path: str) -> Count:
     model.graph.graph_reorder_nodes()
     model.graph.shape_infer(None)
     model.graph.profile()
-    return Count(int(round(model.graph.macs[0])), "MAC")
+    return Count(round(model.graph.macs[0]), "MAC")

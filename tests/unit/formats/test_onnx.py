@@ -117,6 +117,20 @@ class TestSizes:
             seen(self.DENSE, shapes={"x": (2, 5, 3)})
 
     @pytest.mark.parametrize(
+        ("kind", "shapes"),
+        [
+            ("Conv", [(1, 5, 8, 8), (4, 3, 3, 3)]),
+            ("ConvTranspose", [(1, 5, 8, 8), (3, 4, 3, 3)]),
+            ("Gemm", [(2, 5), (3, 4)]),
+            ("LSTM", [(7, 1, 5), (1, 16, 3), (1, 16, 4)]),
+            ("BatchNormalization", [(1, 5, 8), (3,), (3,), (3,), (3,)]),
+        ],
+    )
+    def test_sizes_that_onnx_does_not_compare(self, kind, shapes):
+        with pytest.raises(UsageError, match=f"{kind} 'node' cannot take its inputs"):
+            seen(node_model(kind, shapes))
+
+    @pytest.mark.parametrize(
         ("options", "message"),
         [
             ({"dims": {"height": 3}}, r"No size of tested is called 'height'.*batch, tokens"),
@@ -319,7 +333,9 @@ class TestFiles:
         assert work_of(tmp_path / "m.onnx") == work(FP32, minmax=12)
         (tmp_path / "weights").unlink()
         assert unknown_of(tmp_path / "m.onnx") == ["onnx::Relu (shape not known)"]
-        assert seen(tmp_path / "m.onnx")[1].notes == ("Shapes depend on numbers in files that are not there: weights.",)
+        assert seen(tmp_path / "m.onnx")[1].notes == (
+            "Shapes may depend on numbers in files that are not there: weights.",
+        )
 
     @pytest.mark.parametrize("content", [b"", b"hello, I am no model", b"\x08\x0a\x12\xff\xff"])
     def test_no_model(self, tmp_path, content):

@@ -27,7 +27,7 @@ def trace(
     *,
     batch: int | None = None,
     keep_batch: bool = False,
-    shapes: Sequence[Shape] = (),
+    shapes: Sequence[Shape] | Mapping[str, Shape] = (),
     dims: Mapping[str, int] | None = None,
 ) -> Traced:
     """Emit the layers of the test phase as operators "caffe::TYPE" and tell of their weights and activations.
@@ -36,6 +36,10 @@ def trace(
     `keep_batch` as many as the file says. `shapes` are whole shapes of the inputs in
     the order of the file. Raises UsageError, with the line, for text that is malformed or a network that does not fit together.
     """
+    if isinstance(shapes, Mapping):
+        raise UsageError(
+            "Inputs of a network of Caffe have shapes in their order.", todo="Write --input SHAPE for each."
+        )
     if dims:
         raise UsageError("A network of Caffe has no sizes with names.", seen=f"Given: {', '.join(dims)}.")
     if batch is not None and batch < 1:
