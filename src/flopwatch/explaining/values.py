@@ -51,6 +51,7 @@ def explain_values(pair: Pair) -> list[Found]:
     _rounded_rows(account)
     _norm(account, extent)
     _sums(account, extent)
+    _first_values(account, extent)
     _ends(account)
     _suppressed(account)
     _scattered(account)
@@ -203,7 +204,7 @@ def _sums(account: Account, extent: Extent) -> None:
 
 
 def _windows(shapes: tuple[Shapes, ...]) -> bool:
-    return any("pool" in each.op for each in shapes)
+    return any("pool" in each.op.lower() for each in shapes)
 
 
 def _zeroes(account: Account, extent: Extent, extra: int) -> None:
@@ -213,6 +214,15 @@ def _zeroes(account: Account, extent: Extent, extra: int) -> None:
         account.explain(
             causes.LANE_SUMS, {ADD: extra}, f"windows are summed up from zero: {per:.4g} additions more for each result"
         )
+
+
+def _first_values(account: Account, extent: Extent) -> None:
+    """Maxima of windows begin with the least number: one comparison more for each; at the borders of an image some more."""
+    extra = account.left.get(MINMAX, 0)
+    if 0 < extra <= 2 * extent.results and _windows(account.pair.shapes):
+        per = extra / extent.results
+        shown = f"maxima begin with the least number: {per:.4g} comparisons more for each result"
+        account.explain(causes.LANE_SUMS, {MINMAX: extra}, shown)
 
 
 def _ends(account: Account) -> None:
