@@ -42,12 +42,16 @@ def explain_values(pair: Pair) -> list[Found]:
     extent = Extent.of(pair.shapes)
     overhead = _sharing(pair, extent)
     account = Account(pair, measured if overhead or estimated.foreign else measured.together, estimated, found=overhead)
+    if any("fft" in each.op for each in pair.shapes):
+        _transform(account)
+        return account.found
     _addresses(account)
     _compared(account)
     _fused(account)
     _rounded_rows(account)
     _norm(account, extent)
     _sums(account, extent)
+    _first_values(account, extent)
     _ends(account)
     _suppressed(account)
     _scattered(account)
@@ -65,6 +69,13 @@ def _sharing(pair: Pair, extent: Extent) -> list[Found]:
     fused = foreign.get(FMA, 0)
     shown = "scalar double precision, which nothing in the operator is made of"
     return [Found(causes.OVERHEAD, sum(foreign.values()) + fused, shown)]
+
+
+def _transform(account: Account) -> None:
+    """Butterflies of another radix, with other twiddle factors: not half as many operations more or less."""
+    left = {operation: count for operation, count in account.left.items() if count}
+    if 2 * abs(account.total(left)) <= account.total(account.estimated.own):
+        account.explain(causes.FORMULATION, left, "a Fourier transform by another radix")
 
 
 def _addresses(account: Account) -> None:
@@ -193,7 +204,7 @@ def _sums(account: Account, extent: Extent) -> None:
 
 
 def _windows(shapes: tuple[Shapes, ...]) -> bool:
-    return any("pool" in each.op for each in shapes)
+    return any("pool" in each.op.lower() for each in shapes)
 
 
 def _zeroes(account: Account, extent: Extent, extra: int) -> None:
@@ -203,6 +214,15 @@ def _zeroes(account: Account, extent: Extent, extra: int) -> None:
         account.explain(
             causes.LANE_SUMS, {ADD: extra}, f"windows are summed up from zero: {per:.4g} additions more for each result"
         )
+
+
+def _first_values(account: Account, extent: Extent) -> None:
+    """Maxima of windows begin with the least number: one comparison more for each; at the borders of an image some more."""
+    extra = account.left.get(MINMAX, 0)
+    if 0 < extra <= 2 * extent.results and _windows(account.pair.shapes):
+        per = extra / extent.results
+        shown = f"maxima begin with the least number: {per:.4g} comparisons more for each result"
+        account.explain(causes.LANE_SUMS, {MINMAX: extra}, shown)
 
 
 def _ends(account: Account) -> None:
@@ -254,8 +274,6 @@ def _steps(account: Account, extent: Extent) -> None:
     if results and total % results == 0 and abs(total // results) <= _STEPS_OF_VALUE:
         shown = f"{total // results:+d} FLOP for each value, a whole number"
         account.explain(causes.FORMULATION, left, shown)
-    elif any("fft" in each.op for each in shapes) and 2 * abs(total) <= account.total(account.estimated.own):
-        account.explain(causes.FORMULATION, left, "a Fourier transform by another radix")
     elif len(shapes) > 1 and abs(total) <= _STEPS_OF_VALUE * extent.largest:
         each = f"{total / extent.largest:+.3g} FLOP for each value on average"
         shown = f"one kernel for what the estimate makes of {len(shapes)} operators: {each}"
