@@ -88,27 +88,28 @@ def _found(subject: ModelSubject, train: bool) -> tuple[Found, str]:
     ways: list[tuple[str, Callable[[ModelSubject, bool], Found]]] = [("meta", on_meta), ("fake", on_fake)]
     if train and any(isinstance(module, nn.RNNBase) for module in subject.model.modules()):
         ways.reverse()  # a CPU takes the steps of recurrent layers together, of whose gradients the sums differ
-    first: Exception | None = None
+    errors: list[Exception] = []
     for name, follow in ways:
         try:
             return follow(subject, train), f"on {name} tensors: nothing was computed"
         except FlopwatchError:
             raise
         except Exception as error:
-            if first is not None and _said(error) == _said(first) and not _is_small(subject.model):
-                raise _as_seen(first, subject) from first  # the model's own error, most likely
-            first = first or error
+            errors.append(error)
             if _asks_for_data(error):
                 break
-    assert first is not None
-    if any(tensor.is_meta for tensor in subject.model.parameters()) and subject.rebuild is None:
-        raise _as_seen(first, subject) from first
+    # Out here: a program may raise one object again and again, and an error must not be its own cause.
+    first, last = errors[0], errors[-1]
+    own = len(errors) == len(ways) and _said(first) == _said(last) and not _is_small(subject.model)
+    if own or (any(tensor.is_meta for tensor in subject.model.parameters()) and subject.rebuild is None):
+        raise _as_seen(first, subject)
     try:
         return for_real(subject.real(), train), f"by a real run, since {_reason(first)}"
     except FlopwatchError:
         raise
     except Exception as error:
-        raise _as_seen(error, subject) from error
+        last = error
+    raise _as_seen(last, subject)
 
 
 def _check(subject: ModelSubject) -> None:
@@ -248,9 +249,11 @@ def _uncompiled() -> Iterator[None]:
 
 
 def _asks_for_data(error: BaseException | None) -> bool:
-    while error is not None:
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
         if isinstance(error, NeedsDataError):
             return True
+        seen.append(error)
         error = error.__cause__ or error.__context__
     return False
 
@@ -270,14 +273,16 @@ def _reason(error: Exception) -> str:
 
 
 def _as_seen(error: Exception, subject: ModelSubject) -> Exception:
-    """The error as it is, but for a model that wants a device which is not here."""
+    """The error as it is, but for a model that wants a device which is not here; that one says where it comes from."""
     said = str(error)
     if any(each in said for each in _WANTS_CUDA) and not torch.cuda.is_available():
-        return UsageError(
+        wanted = UsageError(
             f"{subject.name} needs CUDA, which is not to be had here.",
             seen=said.partition("\n")[0],
             todo="Let it take the device of its input instead of naming one.",
         )
+        wanted.__cause__ = error
+        return wanted
     return error
 
 
