@@ -16,11 +16,21 @@ from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
 from flopwatch.frameworks.torch.tracing.memo import recall, remember
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.plans import Plan, plan_of
+from flopwatch.frameworks.torch.tracing.twins import SPARSE, NeedsDataError
 
 Emit = Callable[[Op], None]
 
 # Tensors that are not made of other tensors.
 _PLAIN = frozenset((torch.Tensor, nn.Parameter, nn.Buffer, FakeTensor))
+
+
+class WantsGradientsError(RuntimeError):
+    """The program wants gradients, which there are none of in inference mode."""
+
+
+def wants_gradients(error: BaseException) -> bool:
+    """Whether a program failed because it wants gradients."""
+    return isinstance(error, WantsGradientsError) or "does not require grad" in str(error)
 
 
 class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch left it untyped
@@ -32,8 +42,9 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
 
     supports_higher_order_operators = True
 
-    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations) -> None:
+    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations, *, inferring: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # as above
+        self._inferring = inferring
         self._emit, self._hooks, self._activations = emit, hooks, activations
         self._scopes = hooks.scopes
 
@@ -49,6 +60,8 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         plan = plan_of(func)
         if plan.question:
             return func(*args, **given)
+        if self._inferring and torch.is_grad_enabled():
+            raise WantsGradientsError("gradients are switched on within an inference")
         if not self._hooks.blind:
             return self._follow(func, plan, args, given)
         self._hooks.enter(plan.name)
@@ -86,7 +99,10 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         return None
 
     def _run(self, func: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if type(result) is FakeTensor and result.layout is not torch.strided:
+            raise NeedsDataError(SPARSE)
+        return result
 
     def _keep(self, result: Any, layer: str) -> None:
         if isinstance(result, torch.Tensor):
