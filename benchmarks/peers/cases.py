@@ -43,7 +43,10 @@ def case(
 
 
 def calling(function: Callable[..., Any], **held: Any) -> Any:
-    """A module that calls a function, after the parameters that it holds."""
+    """A module that calls a function with its arguments and then the parameters that it holds.
+
+    The function is to look up what it calls only when it is called: some counters replace functions of PyTorch for a while.
+    """
     from torch import nn
 
     class Calling(nn.Module):
