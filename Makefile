@@ -12,8 +12,8 @@ INPUTS := pyproject.toml scripts/setup-environment $(wildcard setup.py constrain
 help: ## List what can be made.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: $(FULL) build/axpy ## Count ResNet-18 on a photograph, layer by layer, then a small C program.
-	$(PYTHON_IN) -m flopwatch model resnet18 --measure --image skimage:coffee
+demo: $(FULL) build/axpy ## Estimate and count ResNet-18 on a photograph and explain the gap, then count a small C program.
+	$(PYTHON_IN) -m flopwatch model resnet18 --measure --explain --image skimage:coffee
 	$(PYTHON_IN) -m flopwatch stat --by symbol -- build/axpy
 
 test: $(FULL) ## Run all tests, those of PyTorch and Chainer too.

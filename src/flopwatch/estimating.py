@@ -109,11 +109,21 @@ def _estimate_file(request: Request, trace: Tracing, *, train: bool, convention:
             f"{request.name} is not run and says itself what it computes on.", todo="Leave --image and --dtype out."
         )
     estimation = Estimation()
-    shapes = tuple(parse_shape(text).sizes for text in request.shapes)
+    shapes = _shapes_of(request)
     traced = trace(path, estimation.see, batch=request.batch, shapes=shapes, dims=request.dims)
     source = ", ".join(request.shapes) or "the inputs that it declares"
     notes = (f"one inference on {source}, estimated {traced.how}", *traced.notes)
     return _record(estimation, traced, (request.name, source, "", "inference"), notes, convention)
+
+
+def _shapes_of(request: Request) -> tuple[tuple[int, ...], ...] | dict[str, tuple[int, ...]]:
+    """The shapes that were asked for, by input if they were given as NAME=SHAPE."""
+    named = [text.rpartition("=") for text in request.shapes]
+    if not any(name for name, _, _ in named):
+        return tuple(parse_shape(text).sizes for _, _, text in named)
+    if not all(name for name, _, _ in named):
+        raise UsageError("Some inputs are named, others are not.", todo="Write --input NAME=SHAPE for each of them.")
+    return {name: parse_shape(text).sizes for name, _, text in named}
 
 
 def _record(

@@ -15,8 +15,10 @@ PADDED_LANES = "padded lanes"
 MASKED_LANES = "masked lanes"
 SCALING = "scaling by alpha and beta"
 ALGORITHM = "another algorithm for the products"
+RECOMPUTED = "computed again"
 POLYNOMIAL = "polynomials of functions"
 ALPHA = "sums with a factor"
+SHORTCUT = "branches not taken"
 COMPARED = "maxima by comparison"
 LANE_SUMS = "accumulators in lanes"
 FORMULATION = "another formulation"
@@ -34,8 +36,10 @@ CAUSES = {
     MASKED_LANES: "lanes that a mask switched off, which count as if they computed",
     SCALING: "matrix products multiply what goes in or comes out by their factors, though these are 1",
     ALGORITHM: "fewer or more products than the definition has: Winograd, FFT and the like",
+    RECOMPUTED: "a kernel keeps no intermediate results, and computes them once more for the gradients",
     POLYNOMIAL: "a function value, one operation in the estimate, is a polynomial in instructions",
     ALPHA: "a + alpha * b is a multiply-add also where alpha is 1",
+    SHORTCUT: "the estimate has what is needed at most; these values need less",
     COMPARED: "maxima are found by comparing and selecting, which is no arithmetic",
     LANE_SUMS: "sums are kept apart by lane and accumulator, which start at zero and are added up at the end",
     FORMULATION: "the same values by other steps than those of the formula",

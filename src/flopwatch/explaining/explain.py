@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from flopwatch.errors import UsageError
 from flopwatch.explaining import causes
+from flopwatch.explaining.attention import explain_attention, explain_derivative, is_derivative
 from flopwatch.explaining.causes import Explanation, Found, Part
-from flopwatch.explaining.functions import explain_attention, explain_functions
+from flopwatch.explaining.functions import explain_functions
 from flopwatch.explaining.pairing import Pair, pairs
 from flopwatch.explaining.products import explain_products
 from flopwatch.explaining.values import explain_values
@@ -32,19 +33,24 @@ def explain(measured: Record, estimate: Record) -> Explanation:
             todo="Count with --counter instrumented.",
         )
     unknown = {each.name for each in estimate.unknown}
-    return Explanation(tuple(_part(pair, unknown) for pair in pairs(measured, estimate)))
+    known: dict[object, tuple[Found, ...]] = {}
+    return Explanation(tuple(_part(pair, unknown, known) for pair in pairs(measured, estimate)))
 
 
-def _part(pair: Pair, unknown: set[str]) -> Part:
+def _part(pair: Pair, unknown: set[str], known: dict[object, tuple[Found, ...]]) -> Part:
     measured, estimated = pair.flop(pair.measured), pair.flop(pair.estimated)
     part = Part(pair.place, measured, estimated)
     if not part.gap:
         return part
-    found = _masked(pair)
-    left = part.gap - sum(each.flop for each in found)
-    if left:
-        found += _whole(pair, unknown, left) or _rule(pair)(pair)
-    return Part(pair.place, measured, estimated, tuple(each for each in found if each.flop))
+    # Layers that are alike have the same causes.
+    key = (pair.place.op, pair.shapes, pair.measured, pair.estimated, pair.written)
+    if key not in known:
+        found = _masked(pair)
+        left = part.gap - sum(each.flop for each in found)
+        if left:
+            found += _whole(pair, unknown, left) or _rule(pair)(pair)
+        known[key] = tuple(each for each in found if each.flop)
+    return Part(pair.place, measured, estimated, known[key])
 
 
 def _masked(pair: Pair) -> list[Found]:
@@ -72,6 +78,8 @@ def _whole(pair: Pair, unknown: set[str], left: int) -> list[Found]:
 def _rule(pair: Pair) -> Rule:
     estimated: Tally = pair.estimated
     functions = any(key.operation is Operation.TRANSCENDENTAL for key in estimated)
+    if pair.mac and is_derivative(pair):
+        return explain_derivative
     if pair.mac:
         return explain_attention if functions else explain_products
     return explain_functions if functions else explain_values

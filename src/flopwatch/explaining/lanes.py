@@ -10,7 +10,8 @@ from flopwatch.flops.operations import DType, Operation
 from flopwatch.flops.tally import Tally
 
 NONE: Mapping[Operation, int] = MappingProxyType({})
-FUSED = (Operation.FMA, Operation.DOT, Operation.TILE_DOT)
+DOTS = (Operation.DOT, Operation.TILE_DOT)
+FUSED = (Operation.FMA, *DOTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class Lanes:
     """Switched-on lanes by operation.
 
     `foreign` are those of double precision, and of x87, in a place whose estimate has none: work of the kernel for itself.
-    `wide` is the number of lanes of the widest instructions, 1 for scalar code; `by_width` has the lanes of each width apart.
+    `wide` is the number of lanes of the widest instructions but dot products, 1 for scalar code; `by_width` has the lanes of each
+    width apart.
     """
 
     own: Mapping[Operation, int] = field(default_factory=lambda: NONE)
@@ -68,7 +70,7 @@ def lanes_of(tally: Tally, *, double: bool = False) -> Lanes:
         mine = double or key.dtype not in (DType.FP64, DType.X87)
         into = own if mine else foreign
         into[key.operation] = into.get(key.operation, 0) + lanes
-        if mine:
+        if mine and key.operation not in DOTS:
             of_width = by_width.setdefault(key.lanes, {})
             of_width[key.operation] = of_width.get(key.operation, 0) + lanes
     wide = max(by_width, default=1)

@@ -89,8 +89,9 @@ def _merged(lonely: list[Pair]) -> Iterator[Pair]:
     # From the innermost layers outwards, so that an outer one takes only what is left.
     for (layer, function), group in sorted(by_layer.items(), key=lambda item: -item[0][0].count(".")):
         taken = [pair for pair in rest if pair.place.function == function and pair.place.layer == layer]
-        if not any(_arithmetic(pair) for pair in taken):
-            taken = [pair for pair in rest if pair.place.function == function and _within(pair.place.layer, layer)]
+        below = [pair for pair in rest if pair.place.function == function and _within(pair.place.layer, layer)]
+        if 2 * sum(pair.flop(pair.estimated) for pair in taken) < sum(pair.flop(pair.measured) for pair in group):
+            taken = below  # one operator does what its layers would have done
         if not taken:
             yield from group
             continue
@@ -104,10 +105,6 @@ def _merged(lonely: list[Pair]) -> Iterator[Pair]:
             together=True,
         )
     yield from rest
-
-
-def _arithmetic(pair: Pair) -> bool:
-    return any(cell.operations for cell in pair.cells)
 
 
 def _within(layer: str, outer: str) -> bool:

@@ -18,6 +18,8 @@ from flopwatch.flops.operations import Operation
 _LANES = 16
 # A library multiplies a result by alpha, and what was there by beta: not more than twice per result.
 _SCALINGS = (0, 1, 2)
+# Scalar multiplications of a call, for sizes and strides.
+_STRAY = 64
 # Products that a panel of a sum has at least.
 _PANEL = 64
 # Products of one place whose scalings are tried one by one.
@@ -32,7 +34,7 @@ class Match:
 
     `base` are the multiply-accumulates that it has to do, `products` those that it does, `scaled` multiplications by factors,
     `first` products that are added to nothing, and `added` additions beyond one for each other product; `sums` are these for
-    each result, where they are the same for all.
+    each result, where they are the same for all. `exact` says whether all that was predicted to the digit.
     """
 
     base: int
@@ -42,6 +44,7 @@ class Match:
     added: int
     blocks: dict[str, int]
     sums: int | None
+    exact: bool = True
 
 
 def explain_products(pair: Pair) -> list[Found]:
@@ -50,7 +53,7 @@ def explain_products(pair: Pair) -> list[Found]:
     products = [each for shapes in pair.shapes for each in products_of(shapes)]
     if not products or sum(each.mac for each in products) != pair.mac:
         return []
-    bias = estimated[Operation.ADD]
+    bias, factors = estimated[Operation.ADD], estimated[Operation.MUL]
     # Gradients that meet are summed up beside the products, by multiply-adds.
     met = sum(each.calls * prod(each.outputs[0]) for each in pair.shapes if not each.mac and each.outputs)
     for scaling in (False, True):
@@ -58,14 +61,20 @@ def explain_products(pair: Pair) -> list[Found]:
             match = match_products(products, measured.products - alpha, measured.sums - alpha, scaling=scaling)
             if match is None:
                 continue
-            found = [*causes_of(match, products, bias - alpha), *_beside(measured, estimated)]
+            found = [*causes_of(match, products, bias - alpha, factors), *_beside(measured, estimated)]
             shown = "gradients that meet are summed by multiply-adds"
             return [*found, Found(causes.ALPHA, alpha, shown)] if alpha else found
+    match = _roughly(products, measured)
+    if match is not None:
+        return [*causes_of(match, products, bias, factors), *_beside(measured, estimated)]
     return _another_algorithm(products, measured, estimated)
 
 
-def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Found]:
-    """What a match amounts to, with `bias` additions estimated. A multiply-add is two operations, whatever instructions do it."""
+def causes_of(match: Match, products: Sequence[Product], bias: int, factors: int = 0) -> list[Found]:
+    """What a match amounts to, with so many additions of a bias and multiplications by factors estimated.
+
+    A multiply-add is two operations, whatever instructions do it.
+    """
     mac = sum(each.mac for each in products)
     found = []
     if match.base != mac:
@@ -75,9 +84,14 @@ def causes_of(match: Match, products: Sequence[Product], bias: int) -> list[Foun
         blocks = ", ".join(f"{name} to a multiple of {block}" for name, block in match.blocks.items())
         shown = f"products are those of sizes rounded up, {blocks}, to the digit"
         found.append(Found(causes.PADDED_LANES, 2 * (match.products - match.base), shown))
-    if match.scaled:
-        shown = "multiplications beside the products: a whole number for each element"
-        found.append(Found(causes.SCALING, match.scaled, shown))
+    if match.scaled > factors:
+        each = (
+            "a whole number for each element"
+            if match.exact
+            else "fewer than three for each result and one for each element"
+        )
+        shown = f"multiplications beside the products: {each}"
+        found.append(Found(causes.SCALING, match.scaled - factors, shown))
     if match.first:
         found.append(Found(causes.FIRST, -match.first, "one addition for each result is missing"))
     if match.added >= bias:
@@ -107,7 +121,7 @@ def match_products(products: Sequence[Product], done: int, summed: int, *, scali
             # A kernel may do more than the products, by a little: nothing else is worth looking at.
             if not 0 <= done - computed <= _most_scaled(products, results):
                 continue
-            if done > computed and not (scaling and _scaled(products, made, done - computed)):
+            if done != computed and not (scaling and _scaled(products, made, done - computed)):
                 continue
             for first in dict.fromkeys((0, alone, results)):
                 added = summed - computed + first
@@ -119,6 +133,22 @@ def match_products(products: Sequence[Product], done: int, summed: int, *, scali
                     return match
                 loose = loose or match
     return loose
+
+
+def _roughly(products: Sequence[Product], measured: Lanes) -> Match | None:
+    """No prediction to the digit, where the edges of matrices are made by other code: what is scaled is bounded, no more.
+
+    It must be seen, too: at least half of it as multiplications that are not fused with the additions of products.
+    """
+    done, summed = measured.products, measured.sums
+    mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
+    most = 2 * sum(each.results for each in products) + sum(sum(each.packed) for each in products)
+    for base in dict.fromkeys((mac, mac - padding)):
+        made = [Rounded(each.mac if base == mac else each.mac - each.padding, each.results, {}) for each in products]
+        scaled, added = done - base, summed - base
+        if 0 <= scaled <= min(most + _STRAY, 2 * measured[Operation.MUL]) and 0 <= added <= _limit(products, made):
+            return Match(base, base, scaled, 0, added, {}, None, exact=False)
+    return None
 
 
 def _scaled(products: Sequence[Product], made: Sequence[Rounded], left: int) -> bool:

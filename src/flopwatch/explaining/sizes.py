@@ -199,3 +199,29 @@ def _of_attention(shapes: Shapes) -> list[Product]:
             (scores, heads * keys * wide),
         ),
     ]
+
+
+def derivatives_of(shapes: Shapes) -> tuple[list[Product], Product]:
+    """The products of the derivative of attention (gradient, query, key, value go in), and the one of the scores among them."""
+    query, key, value = shapes.inputs[1:4]
+    heads, length, inner = prod(query[:-2]) * shapes.calls, query[-2], query[-1]
+    keys, wide = key[-2], value[-1]
+    rows_columns_inner = (
+        (length, keys, inner),  # the scores again
+        (keys, wide, length),  # of values
+        (length, keys, wide),  # of the softmax
+        (length, inner, keys),  # of queries
+        (keys, inner, length),  # of keys
+    )
+    found = [
+        Product(
+            heads * rows * columns * summed,
+            0,
+            heads * rows * columns,
+            summed,
+            {COLUMNS: columns, ROWS: rows, INNER: summed},
+            (heads * rows * summed, heads * columns * summed),
+        )
+        for rows, columns, summed in rows_columns_inner
+    ]
+    return found, found[0]

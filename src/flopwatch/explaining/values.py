@@ -6,13 +6,11 @@ out of it what it can show; what no step takes stays unexplained.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import prod
 
 from flopwatch.explaining import causes
+from flopwatch.explaining.account import Account, Extent
 from flopwatch.explaining.causes import Found
-from flopwatch.explaining.lanes import Lanes
 from flopwatch.explaining.pairing import Pair
 from flopwatch.flops.operations import Operation
 from flopwatch.record import Shapes
@@ -30,62 +28,12 @@ _ACCUMULATORS = 16
 _NARROWEST = 8
 # ... and each level passes on what it has after so many additions.
 _STEPS = 15
+# Vectors that the end of a row costs at most, and operations for the position of a value and its weights.
+_VECTORS_OF_ROW, _STEPS_OF_WEIGHTS = 8, 16
 # Lanes of a short vector, which compilers make of code for one value after another.
 _SHORT = 4
 # A formulation of an operator needs so many operations more or less for a value than another one, at most.
 _STEPS_OF_VALUE = 6
-
-
-@dataclass(slots=True)
-class Account:
-    """What is left to explain at a place: lanes by operation, positive where measured, with what they are worth."""
-
-    pair: Pair
-    measured: Lanes
-    estimated: Lanes
-    left: dict[Operation, int] = field(default_factory=dict)
-    found: list[Found] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for operation in {*self.measured.own, *self.estimated.own}:
-            self.left[operation] = self.measured[operation] - self.estimated[operation]
-
-    def worth(self, operation: Operation) -> int:
-        """FLOP of one lane."""
-        return self.pair.record.rule.weights[operation]
-
-    def total(self, lanes: Mapping[Operation, int]) -> int:
-        """FLOP of lanes."""
-        return sum(self.worth(operation) * count for operation, count in lanes.items())
-
-    def accounted(self, operation: Operation) -> int:
-        """Lanes of an operation that the estimate has, or that were taken for what it has."""
-        return self.measured[operation] - self.left.get(operation, 0)
-
-    def explain(self, cause: str, taken: Mapping[Operation, int], evidence: str) -> None:
-        """Give a cause these lanes."""
-        for operation, count in taken.items():
-            self.left[operation] = self.left.get(operation, 0) - count
-        if flop := self.total(taken):
-            self.found.append(Found(cause, flop, evidence))
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """How much an operator handles: values that go in, results, and calls, of all its shapes together."""
-
-    values: int
-    results: int
-    calls: int
-    largest: int
-
-    @classmethod
-    def of(cls, shapes: tuple[Shapes, ...]) -> Extent:
-        """The sums over some shapes; the values are those of the largest tensor that goes in; `largest` is one tensor's size."""
-        values = sum(each.calls * max((prod(shape) for shape in each.inputs), default=0) for each in shapes)
-        results = sum(each.calls * prod(each.outputs[0]) for each in shapes if each.outputs)
-        largest = max((prod(out) for each in shapes for out in (*each.inputs, *each.outputs)), default=0)
-        return cls(values, results, sum(each.calls for each in shapes), largest)
 
 
 def explain_values(pair: Pair) -> list[Found]:
@@ -94,13 +42,20 @@ def explain_values(pair: Pair) -> list[Found]:
     extent = Extent.of(pair.shapes)
     overhead = _sharing(pair, extent)
     account = Account(pair, measured if overhead or estimated.foreign else measured.together, estimated, found=overhead)
+    if any("fft" in each.op for each in pair.shapes):
+        _transform(account)
+        return account.found
     _addresses(account)
     _compared(account)
     _fused(account)
     _rounded_rows(account)
     _norm(account, extent)
     _sums(account, extent)
+    _first_values(account, extent)
+    _ends(account)
+    _suppressed(account)
     _scattered(account)
+    _weights(account, extent)
     _steps(account, extent)
     return account.found
 
@@ -116,6 +71,13 @@ def _sharing(pair: Pair, extent: Extent) -> list[Found]:
     return [Found(causes.OVERHEAD, sum(foreign.values()) + fused, shown)]
 
 
+def _transform(account: Account) -> None:
+    """Butterflies of another radix, with other twiddle factors: not half as many operations more or less."""
+    left = {operation: count for operation, count in account.left.items() if count}
+    if 2 * abs(account.total(left)) <= account.total(account.estimated.own):
+        account.explain(causes.FORMULATION, left, "a Fourier transform by another radix")
+
+
 def _addresses(account: Account) -> None:
     """Scales and positions of a picture that is resized, which are worked out anew for each of its rows."""
     measured, estimated = account.total(account.measured.own), account.total(account.estimated.own)
@@ -125,8 +87,12 @@ def _addresses(account: Account) -> None:
 
 
 def _compared(account: Account) -> None:
-    wanted = account.estimated[MINMAX]
-    if wanted and not account.measured[MINMAX]:
+    wanted, done = account.estimated[MINMAX], account.measured[MINMAX]
+    if 0 < 2 * done < wanted and _windows(account.pair.shapes):
+        account.explain(
+            causes.COMPARED, {MINMAX: done - wanted}, "few instructions for maxima and minima were executed"
+        )
+    elif wanted and not done:
         account.explain(causes.COMPARED, {MINMAX: -wanted}, "no instruction for maxima and minima was executed")
 
 
@@ -178,10 +144,10 @@ def _row_lengths(shapes: Shapes) -> list[int]:
 
 def _norm(account: Account, extent: Extent) -> None:
     """Mean and variance in other steps: a whole number of operations for each value, and what adds up lanes for each row."""
-    rows, values = _norm_rows(account), extent.results
+    rows, values = _norm_rows(account), max(extent.results, extent.largest * extent.calls)
     if not values or not 0 < rows <= values:
         return
-    steps = {operation: _whole(account.left.get(operation, 0), values) for operation in (ADD, MUL, FMA)}
+    steps = {operation: _whole(account.left.get(operation, 0), values) for operation in (ADD, MUL, FMA, DIV)}
     each = account.total(steps)
     if each and abs(each) <= _STEPS_OF_VALUE:
         shown = f"{each:+d} FLOP for each value, a whole number"
@@ -189,7 +155,7 @@ def _norm(account: Account, extent: Extent) -> None:
     elif any(steps.values()) and not each:
         account.explain("", {one: count * values for one, count in steps.items()}, "")
     rest = dict(account.left)
-    if account.measured.wide > 1 and sum(abs(count) for count in rest.values()) <= _merging(account, rows, values):
+    if sum(abs(count) for count in rest.values()) <= _merging(account, rows, values):
         account.explain(
             causes.LANE_SUMS, rest, "mean and variance are kept for each lane and put together for each row"
         )
@@ -219,6 +185,8 @@ def _merging(account: Account, rows: int, values: int) -> int:
 def _sums(account: Account, extent: Extent) -> None:
     """Additions beyond those that a sum needs: one for each lane and accumulator, which begin with zero."""
     extra, results = account.left.get(ADD, 0), extent.results
+    if any(count < 0 for count in account.left.values()):
+        return
     if extra <= 0 or not results or extent.values <= results:
         if extra > 0 and _windows(account.pair.shapes):
             _zeroes(account, extent, extra)
@@ -227,7 +195,7 @@ def _sums(account: Account, extent: Extent) -> None:
         account.explain(causes.LANE_SUMS, {ADD: extra}, "each sum begins with zero: one addition more for each result")
         return
     wide = max(account.measured.wide, _NARROWEST)
-    limit = results * _ACCUMULATORS * wide + extent.values // _STEPS
+    limit = results * (_ACCUMULATORS + 1) * wide + extent.values // _STEPS
     if account.measured.wide > 1 and extra <= limit:
         per = f"{extra // results} additions" if extra % results == 0 else f"{extra / results:.2f} additions on average"
         account.explain(causes.LANE_SUMS, {ADD: extra}, f"{per} more for each sum")
@@ -236,7 +204,7 @@ def _sums(account: Account, extent: Extent) -> None:
 
 
 def _windows(shapes: tuple[Shapes, ...]) -> bool:
-    return any("pool" in each.op for each in shapes)
+    return any("pool" in each.op.lower() for each in shapes)
 
 
 def _zeroes(account: Account, extent: Extent, extra: int) -> None:
@@ -246,6 +214,40 @@ def _zeroes(account: Account, extent: Extent, extra: int) -> None:
         account.explain(
             causes.LANE_SUMS, {ADD: extra}, f"windows are summed up from zero: {per:.4g} additions more for each result"
         )
+
+
+def _first_values(account: Account, extent: Extent) -> None:
+    """Maxima of windows begin with the least number: one comparison more for each; at the borders of an image some more."""
+    extra = account.left.get(MINMAX, 0)
+    if 0 < extra <= 2 * extent.results and _windows(account.pair.shapes):
+        per = extra / extent.results
+        shown = f"maxima begin with the least number: {per:.4g} comparisons more for each result"
+        account.explain(causes.LANE_SUMS, {MINMAX: extra}, shown)
+
+
+def _ends(account: Account) -> None:
+    """Rows of a softmax's derivative: the last vector is filled up, and lanes are put together."""
+    shapes = [each for each in account.pair.shapes if "softmax" in each.op and each.outputs and each.outputs[0]]
+    rows = sum(each.calls * prod(each.outputs[0][:-1]) for each in shapes)
+    left = {operation: count for operation, count in account.left.items() if count}
+    if rows and 0 < account.total(left) <= rows * _VECTORS_OF_ROW * account.measured.wide:
+        account.explain(causes.LANE_SUMS, left, "each row has vectors filled up, and lanes put together")
+
+
+def _suppressed(account: Account) -> None:
+    """Boxes are compared with those that are left only, and the estimate has all pairs."""
+    left = {operation: count for operation, count in account.left.items() if count}
+    if account.total(left) < 0 and any(each.op.endswith("nms") for each in account.pair.shapes):
+        account.explain(causes.SHORTCUT, left, "boxes that are suppressed already are compared with no other")
+
+
+def _weights(account: Account, extent: Extent) -> None:
+    """Resizing works out for each value where it comes from, and with which weights; a formula has the weights once."""
+    left = {operation: count for operation, count in account.left.items() if count}
+    resized = any("upsample" in each.op or "interpolate" in each.op for each in account.pair.shapes)
+    if resized and 0 < account.total(left) <= _STEPS_OF_WEIGHTS * extent.largest:
+        each = account.total(left) / extent.largest
+        account.explain(causes.OVERHEAD, left, f"positions and weights are worked out for each value: {each:.3g} FLOP")
 
 
 def _scattered(account: Account) -> None:

@@ -2,7 +2,7 @@
 
 Measurements are named as they are typed after --from (`NAMES`). Models are known by their suffix (`MODELS`): such a sibling has
 `trace(path, emit, *, batch, shapes, dims) -> Traced`, which emits each operator of one inference and tells of the layers. `batch`
-replaces the first size of the inputs, `shapes` are whole shapes of the inputs in the order of the file, `dims` are sizes by name.
+replaces the first size of the inputs, `shapes` are their whole shapes in the order of the file or by name, `dims` are sizes by name.
 """
 
 from __future__ import annotations

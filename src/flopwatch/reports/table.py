@@ -77,9 +77,12 @@ def shown(value: Value, kind: Kind) -> str:
 
 
 def percent(share: float) -> str:
-    """A share between 0 and 1 in percent; only nothing is 0 % and only everything is 100 %."""
+    """A share in percent, negative ones too; only nothing is 0 % and only everything is 100 %."""
+    if share < 0:
+        shown = percent(-share)
+        return f"> -{shown.removeprefix('< ')}" if shown.startswith("<") else f"-{shown}"
     if share < 1 and round(share * 100, 2) >= 100:
         return "99.99 %"
     if 0 < share < 0.0001:
         return "< 0.01 %"
-    return f"{share * 100:.2f} %" if 0 < share < 1 else f"{share * 100:.0f} %"
+    return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.2f} %"

@@ -148,3 +148,51 @@ def test_what_no_shape_predicts_stays_unexplained() -> None:
     assert causes(found) == {}
     assert found.unexplained == found.gap == 2 * (more - MAC)
     assert found.share == 0
+
+
+def test_edges_that_are_scaled_by_other_code() -> None:
+    op, inner = "aten::conv2d", IN * KERNEL**2
+    packed = inner * (POSITIONS - 4) + inner * OUT  # the last tile of positions is not packed
+    scaled = packed + 3
+    ours = lanes(wide=1, fma=MAC, mul=scaled)
+    found = of(ran(ours, op), asked(needs(fma=MAC), op, conv(padding=PADDING)))
+    assert causes(found) == {"scaling by alpha and beta": scaled}
+    assert "fewer than three for each result" in found.rows[0].evidence[0]
+
+
+def test_panels_that_are_scaled_when_they_are_added() -> None:
+    op, panels = "aten::conv2d", 9
+    ours = lanes(wide=8, fma=MAC, mul=panels * RESULTS, add=(panels - 1) * RESULTS)
+    found = of(ran(ours, op), asked(needs(fma=MAC), op, conv(padding=PADDING)))
+    assert causes(found) == {"scaling by alpha and beta": panels * RESULTS, "partial sums": (panels - 1) * RESULTS}
+
+
+def test_recurrent_layers_are_products_and_functions() -> None:
+    op, gates = "aten::lstm", 4 * 20 * 4 * 128
+    mac = 20 * 4 * 512 * (64 + 128)
+    shapes = Shapes(op, 1, ((4, 20, 64), (512, 64), (512, 128)), ((4, 20, 128),), mac=mac)
+    values = gates + gates // 4
+    theirs = needs(fma=mac, add=2 * gates, mul=gates, div=gates, transcendental=values)
+    ours = ran(lanes(fma=mac + 5 * values, add=3 * values, mul=4 * values, div=values), op)
+    found = of(ours, asked(theirs, op, shapes))
+    assert causes(found) == {"polynomials of functions": 18 * values - 4 * gates - values}
+    beyond = ran(lanes(fma=mac + 50 * values), op)
+    assert causes(of(beyond, asked(theirs, op, shapes))) == {}
+
+
+def test_the_derivative_of_attention_computes_the_scores_again() -> None:
+    op, heads, length, inner = "ScaledDotProductBackward0", 4, 64, 32
+    shape, scores = (1, heads, length, inner), heads * length * length
+    each = scores * inner
+    shapes = Shapes(
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward", 1, (shape,) * 5, (shape,) * 3, mac=4 * each
+    )
+    multiplied = 3 * scores
+    ours = lanes(wide=8, fma=5 * each) + lanes(fma=8 * scores, mul=multiplied)
+    found = of(
+        ran(ours, op, function="backward"), asked(needs(fma=4 * each, mul=scores), op, shapes, function="backward")
+    )
+    assert causes(found) == {
+        "computed again": 2 * each,
+        "polynomials of functions": 2 * 8 * scores + multiplied - scores,
+    }

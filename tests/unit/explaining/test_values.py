@@ -179,3 +179,51 @@ def test_work_without_any_counterpart_stays_unexplained() -> None:
     found = of(ran(lanes(mul=VALUES), "mine::twist"))
     assert causes(found) == {}
     assert (found.unexplained, found.missing, found.share) == (VALUES, VALUES, 0)
+
+
+def test_branches_that_values_do_not_take() -> None:
+    op = "aten::elu"
+    ours = ran(lanes(mul=VALUES), op)
+    found = of(ours, asked(needs(mul=VALUES, transcendental=VALUES), op, alike(op)))
+    assert causes(found) == {"branches not taken": -VALUES}
+
+
+def test_boxes_that_are_suppressed_are_compared_with_no_other() -> None:
+    op, boxes = "torchvision::nms", 300
+    shapes = Shapes(op, 1, ((boxes, 4), (boxes,)), ((68,),))
+    found = of(ran(lanes(wide=1, add=boxes), op), asked(needs(add=boxes**2, minmax=4 * boxes), op, shapes))
+    assert causes(found) == {"maxima by comparison": -4 * boxes, "branches not taken": boxes - boxes**2}
+
+
+def test_weights_of_a_resized_image_for_each_value() -> None:
+    op = "UpsampleBilinear2DBackward0"
+    shapes = Shapes("aten::upsample_bilinear2d_backward", 1, (IMAGE,), ((1, CHANNELS, SIDE // 2, SIDE // 2),))
+    ours = ran(lanes(wide=1, fma=5 * VALUES, add=3 * VALUES, mul=4 * VALUES), op)
+    found = of(ours, asked(needs(fma=4 * VALUES, mul=2 * VALUES), op, shapes))
+    assert causes(found) == {"division of work and addresses": 2 * VALUES + 3 * VALUES + 2 * VALUES}
+
+
+def test_another_radix_of_a_transform() -> None:
+    op = "aten::fft_rfft"
+    shapes = Shapes(op, 1, ((8, 100),), ((8, 51),))
+    found = of(ran(lanes(wide=4, add=4000, mul=2400), op), asked(needs(add=2000, fma=1000, mul=500), op, shapes))
+    assert causes(found) == {"another formulation": 4000 + 2400 - 2000 - 2 * 1000 - 500}
+    assert of(ran(lanes(wide=4, add=40000), op), asked(needs(add=2000, fma=1000), op, shapes)).share == 0
+
+
+def test_ends_of_rows_in_the_derivative_of_a_softmax() -> None:
+    op, rows, length, up = "SoftmaxBackward0", 128, 33, 48
+    values = rows * length
+    shapes = Shapes("aten::_softmax_backward_data", 1, ((rows, length),) * 2, ((rows, length),))
+    ours = lanes(mul=2 * rows * up, add=2 * rows * up + 16 * rows)
+    found = of(ran(ours, op), asked(needs(mul=2 * values, add=2 * values - rows), op, shapes))
+    assert causes(found) == {
+        "padded lanes": 2 * rows * (up - length),
+        "accumulators in lanes": 2 * rows * (up - length) + 17 * rows,
+    }
+
+
+def test_few_maxima_by_instructions() -> None:
+    op = "aten::max_pool1d"
+    theirs = asked(needs(minmax=3 * VALUES), op, Shapes(op, 1, ((1, CHANNELS, 2 * SIDE * SIDE),), (IMAGE,)))
+    assert causes(of(ran(lanes(minmax=VALUES // 2), op), theirs)) == {"maxima by comparison": VALUES // 2 - 3 * VALUES}

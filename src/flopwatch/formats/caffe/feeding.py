@@ -25,10 +25,13 @@ class _Feed:
     follows: bool = False
 
 
-def fed(network: Network, batch: int | None, shapes: Sequence[Shape]) -> tuple[dict[str, Shape], tuple[str, ...]]:
+def fed(
+    network: Network, batch: int | None, shapes: Sequence[Shape], *, keep: bool
+) -> tuple[dict[str, Shape], tuple[str, ...]]:
     """The shapes of all blobs that come from outside, and notes on what had to be assumed for it.
 
-    `shapes` are for the inputs in the order of the file, labels left out. Raises UsageError for sizes that nobody tells.
+    `shapes` are for the inputs in the order of the file, labels left out. Without them and without `batch` it is one image, unless
+    the file's own batch is to be kept (`keep`). Raises UsageError for sizes that nobody tells.
     """
     feeds, notes = _feeds(network)
     asked = [feed for feed in feeds if not feed.follows]
@@ -38,7 +41,8 @@ def fed(network: Network, batch: int | None, shapes: Sequence[Shape]) -> tuple[d
             seen=f"Inputs: {', '.join(feed.name for feed in asked) or 'none'}.",
         )
     given = dict(zip((feed.name for feed in asked), shapes, strict=False))
-    if batch is not None and any(layer.type in _STEPPING for layer in network.layers):
+    stepping = any(layer.type in _STEPPING for layer in network.layers)
+    if batch is not None and stepping:
         raise UsageError(
             "In a recurrent network of Caffe time comes first, so it is not clear where the batch is.",
             todo="Leave --batch out, and give all sizes with --input.",
@@ -46,6 +50,7 @@ def fed(network: Network, batch: int | None, shapes: Sequence[Shape]) -> tuple[d
     result: dict[str, Shape] = {}
     # The batch goes wherever the first input has its own.
     rows = None
+    own = ""
     for feed in feeds:
         shape = given.get(feed.name, feed.shape)
         if shape is None:
@@ -57,13 +62,17 @@ def fed(network: Network, batch: int | None, shapes: Sequence[Shape]) -> tuple[d
             shape = (next(reversed(result.values()))[0], *shape[1:])
         elif rows is None and shape:
             rows = shape[0]
+            if batch is None and not (keep or given or stepping) and rows > 1:
+                # A deploy file says how many images its author sent at once; what is asked is what one costs.
+                batch = 1
+                own = f"one image is estimated: --batch {rows} takes the file's own batch"
         if batch is not None and shape and not feed.follows and shape[0] == rows:
             shape = (batch, *shape[1:])
         result[feed.name] = shape
     if given:
         notes = []
-    if batch is None and rows is not None and rows > 1 and not given:
-        notes.append(f"the file's own batch is {rows}; --batch 1 estimates one")
+    if own:
+        notes.append(own)
     fed_in = ", ".join(f"{name} {shown(shape)}" for name, shape in result.items())
     return result, (f"fed with {fed_in}", *notes)
 

@@ -26,14 +26,20 @@ def trace(
     emit: Callable[[Op], None],
     *,
     batch: int | None = None,
-    shapes: Sequence[Shape] = (),
+    keep_batch: bool = False,
+    shapes: Sequence[Shape] | Mapping[str, Shape] = (),
     dims: Mapping[str, int] | None = None,
 ) -> Traced:
     """Emit the layers of the test phase as operators "caffe::TYPE" and tell of their weights and activations.
 
-    `batch` replaces the first size of all inputs that have the batch of the first, `shapes` are whole shapes of the inputs in
+    `batch` replaces the first size of all inputs that have the batch of the first; without it, one image is followed, or with
+    `keep_batch` as many as the file says. `shapes` are whole shapes of the inputs in
     the order of the file. Raises UsageError, with the line, for text that is malformed or a network that does not fit together.
     """
+    if isinstance(shapes, Mapping):
+        raise UsageError(
+            "Inputs of a network of Caffe have shapes in their order.", todo="Write --input SHAPE for each."
+        )
     if dims:
         raise UsageError("A network of Caffe has no sizes with names.", seen=f"Given: {', '.join(dims)}.")
     if batch is not None and batch < 1:
@@ -45,7 +51,7 @@ def trace(
     except OSError as error:
         raise UsageError(f"{path} cannot be read as text.", seen=f"{error}.") from error
     network = _spelled(read(parse(text, path.name)))
-    blobs, notes = fed(network, batch, shapes)
+    blobs, notes = fed(network, batch, shapes, keep=keep_batch)
     return _Walk(network, blobs, emit).run(notes)
 
 

@@ -32,8 +32,8 @@ def trace(
     walk = Walk(model, entrance(model, dims=dims or {}, shapes=shapes, batch=batch), emit)
     walk.run()
     notes = [*walk.notes]
-    if model.missing:
-        notes.append(f"Shapes depend on numbers in files that are not there: {', '.join(model.missing)}.")
+    if model.missing and walk.shapeless:
+        notes.append(f"Shapes may depend on numbers in files that are not there: {', '.join(model.missing)}.")
     opset = model.opsets.get("")
     how = f"from the graph of {model.name}" + (f" (opset {opset})" if opset else "")
     peak = walk.activations

@@ -40,7 +40,8 @@ def op_of(call: Call, outputs: Sequence[Value], layer: str) -> Op:
     values = [value for value in (*call.inputs, *outputs[:1]) if value is not None]
     if all(value.known or value.sequence or value.dtype == TEXT for value in values):
         return Op(name, arguments, made, scope)
-    if isinstance(lookup(name), Free):
+    found = lookup(name)
+    if found is None or isinstance(found, Free):
         return Op(name, arguments, made, scope)
     if not any(value.dtype in _FLOATING for value in values) and not _work(call, outputs, name):
         return Op(INTEGERS, {}, (), scope)
@@ -49,8 +50,6 @@ def op_of(call: Call, outputs: Sequence[Value], layer: str) -> Op:
 
 def _work(call: Call, outputs: Sequence[Value], name: str) -> bool:
     """Whether the operator would do anything that counts if the sizes that are not known were 2."""
-    if lookup(name) is None:
-        return True
     inputs = [None if value is None else _supposed(value) for value in call.inputs]
     supposed = Call(call.node, call.domain, call.version, inputs, call.schema)
     op = Op(name, _arguments(supposed), tuple(_supposed(value).array for value in outputs))

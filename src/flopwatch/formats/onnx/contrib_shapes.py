@@ -232,7 +232,8 @@ def _as(kind: str, inputs: Inputs, attributes: Mapping[str, Any], names: Sequenc
     """The outputs of onnx's own operator that this one does the shapes of."""
     from onnx import helper, shape_inference
 
-    from flopwatch.formats.onnx.values import of_type
+    from flopwatch.formats.onnx.inference import schema_of
+    from flopwatch.formats.onnx.values import of_type, type_of
 
     given = {name: attributes[name] for name in names if name in attributes}
     places = [f"i{place}" for place in range(len(inputs))]

@@ -215,7 +215,7 @@ class _Flow:
         return [_with(value, 0, trips) for value in outputs[first:]]
 
     def _unknown(self, what: str, body: Any, carried: int, *, spread: bool = False) -> list[Value]:
-        reason = f"it takes too many runs to follow each" if spread else f"{what} is not known before the model runs"
+        reason = "it takes too many runs to follow each" if spread else f"{what} is not known before the model runs"
         self.walk.notes[f"{self.layer}: {reason}; what is in it is not counted"] = None
         name = calls.name_of(self.call)
         self.walk.emit(

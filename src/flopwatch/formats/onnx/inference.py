@@ -8,7 +8,8 @@ from typing import Any
 
 from flopwatch.errors import UsageError
 from flopwatch.formats.onnx import contrib_shapes
-from flopwatch.formats.onnx.values import BOOL, FEW, Value, elements, of_data, of_type, roots_of, type_of
+from flopwatch.formats.onnx.checking import fits
+from flopwatch.formats.onnx.values import BOOL, FEW, FLOAT, Value, elements, of_data, of_type, roots_of, type_of
 
 # Their results are different each time, or need more than their inputs.
 _NOT_FOLDED = (
@@ -22,6 +23,8 @@ _ALIKE = (
     "Add Sub Mul Div Max Min Mean Sum Log Exp Sqrt Reciprocal Abs Neg Ceil Floor Clip Sigmoid Tanh Relu LeakyRelu PRelu Elu Selu "
     "HardSigmoid Dropout Cast BatchNormalization InstanceNormalization GroupNormalization"
 )
+_SCALED = ("Imputer", "Normalizer", "Scaler")
+"""Of ai.onnx.ml, without rules for shapes: their result is as their input, in float32."""
 
 
 @dataclass(slots=True)
@@ -73,6 +76,8 @@ class Inference:
         found = self._special(call)
         if found is None:
             found = self._shapes(call, opsets)
+            if not fits(call.kind, call.inputs, found, call.attributes):
+                raise _refused(call, f"It would give {_text(found[0])}.")
             if self._small(call, found):
                 found = self._folded(call, opsets) or found
         return [
@@ -121,6 +126,14 @@ class Inference:
             and first is not None
         ):
             found[0] = Value(first.shape, found[0].dtype or first.dtype)
+        if (
+            call.domain == "ai.onnx.ml"
+            and found
+            and not found[0].known
+            and call.node.op_type in _SCALED
+            and first is not None
+        ):
+            found[0] = Value(first.shape, FLOAT)
         if call.node.op_type == "Dropout" and len(found) > 1 and found[1].shape is None:
             found[1] = Value(found[0].shape, BOOL)
         return found
@@ -145,13 +158,10 @@ class Inference:
             )
         except shape_inference.InferenceError as error:
             message = " ".join(str(error).split())
-            if "TypeInferenceError" in message:
-                return {}
-            shapes = ", ".join(_text(value) for value in call.inputs)
-            raise UsageError(
-                f"{call.kind} {call.node.name or call.node.output[0]!r} cannot take its inputs: {shapes}.",
-                seen=message.rpartition("] ")[2].rstrip(".") + ".",
-            ) from error
+            constants = all(value is None or value.data is not None for value in inputs.values())
+            if constants or "TypeInferenceError" in message:
+                return {}  # stricter than the operator itself is, which may run on constants
+            raise _refused(call, message.rpartition("] ")[2].rstrip(".") + ".") from error
         return found
 
     def _small(self, call: Call, outputs: Sequence[Value]) -> bool:
@@ -202,6 +212,15 @@ class Inference:
                 onnx.helper.make_model(graph, opset_imports=imports, ir_version=self._ir)
             )
         return self._evaluators[key]
+
+
+def _refused(call: Call, seen: str) -> UsageError:
+    shapes = ", ".join(_text(value) for value in call.inputs)
+    return UsageError(
+        f"{call.kind} {call.node.name or call.node.output[0]!r} cannot take its inputs: {shapes}.",
+        seen=seen,
+        todo="A file may be made for other sizes than those that were given.",
+    )
 
 
 def _text(value: Value | None) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from flopwatch.errors import UsageError
 from flopwatch.formats.onnx.values import FEW, Value
 
+SIZES = (6, 7)
+"""Element types that sizes have: int32 and int64."""
 _INSTALL = "Install it: pip install 'flopwatch[onnx]'."
 
 
@@ -17,7 +19,7 @@ _INSTALL = "Install it: pip install 'flopwatch[onnx]'."
 class Model:
     """A model as read: `proto` is the ModelProto, `folder` where the data of its tensors may lie in files of their own.
 
-    `opsets` is the version of each domain. `missing` collects the files of data that were looked for in vain.
+    `opsets` is the version of each domain. `missing` collects the files in which sizes were looked for in vain.
     """
 
     proto: Any
@@ -33,7 +35,7 @@ class Model:
         size = 1
         for dim in shape:
             size *= dim
-        if size > (FEW if tensor.data_type in (6, 7) else 1024) or tensor.data_type == 8:
+        if size > (FEW if tensor.data_type in SIZES else 1024) or tensor.data_type == 8:
             return value
         data = self._data(tensor)
         return value if data is None else Value(shape, tensor.data_type, data, value.roots)
@@ -56,13 +58,14 @@ class Model:
         try:
             load_external_data_for_tensor(copied, str(self.folder or ""))
             return numpy_helper.to_array(copied)
-        except (OSError, ValueError, RuntimeError):
-            self.missing[where] = None
-            return None
-        except Exception as error:  # onnx.checker.ValidationError, which is made in C++
-            if type(error).__name__ != "ValidationError":
+        except (
+            Exception
+        ) as error:  # what numpy and the system say, or onnx.checker.ValidationError, which is made in C++
+            known = isinstance(error, (OSError, ValueError, RuntimeError)) or type(error).__name__ == "ValidationError"
+            if not known:
                 raise
-            self.missing[where] = None
+            if tensor.data_type in SIZES:
+                self.missing[where] = None
             return None
 
 

@@ -44,7 +44,7 @@ NAMES = {
     27: "float6_e2m3fn",
     28: "float6_e3m2fn",
 }
-INT64, BOOL, TEXT = 7, 9, 8
+FLOAT, INT64, BOOL, TEXT = 1, 7, 9, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)

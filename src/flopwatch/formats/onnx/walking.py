@@ -63,12 +63,16 @@ class Held:
 
 
 class Walk:
-    """Follows a model; `emit` gets its operators in order. `parts` and `notes` are complete when `run` is done."""
+    """Follows a model; `emit` gets its operators in order. `parts` and `notes` are complete when `run` is done.
+
+    `shapeless` is whether there was an operator of unknown shape.
+    """
 
     def __init__(self, model: Model, entrance: Entrance, emit: Emit) -> None:
         self.model = model
         self.notes: dict[str, None] = {}
         self.parameters = self.buffers = 0
+        self.shapeless = False
         self.inference = Inference(model.proto.ir_version)
         self._entrance = entrance
         self._emit = emit
@@ -89,6 +93,7 @@ class Walk:
 
     def emit(self, op: Op) -> None:
         """Tell of an operator. UsageError if it cannot be counted because the model is not valid."""
+        self.shapeless |= op.name.endswith(calls.UNKNOWN_SHAPE)
         try:
             self._emit(op)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx")
+# ruff: noqa: E402  # what follows needs onnx
 
 from flopwatch.flops.formulas import Work, known, lookup, work
 from flopwatch.flops.formulas.attention import CAUSAL, Heads, Mask, attention
 from flopwatch.flops.formulas.onnx.free import UNKNOWN
 from flopwatch.flops.formulas.quantisation import parameters, quantised
+from flopwatch.flops.formulas.recurrent import Kind, Layer, layer
 from flopwatch.flops.formulas.work import Numbers
 from flopwatch.flops.operations import DType
 from tests.unit.formats.onnx_models import is_free, node_model, node_work, unknown_of
@@ -129,6 +131,19 @@ class TestProducts:
         )
         assert found == work(FP32, mac=rows * inner * columns, mul=inner * columns)
 
+    def test_a_mixture_of_experts(self):
+        rows, width, inner, experts, k = 8, 64, 128, 4, 2
+        up, down = (experts, inner, width), (experts, width, inner)
+        inputs = [(rows, width), (rows, experts), up, None, down, None, up]
+        found = node_work("MoE", inputs, domain="com.microsoft", k=k, activation_type="silu")
+        assert found.mac == rows * k * 3 * width * inner
+        activation = rows * k * inner
+        routing = rows * experts
+        silu = work(FP32, add=activation, mul=activation, div=activation, transcendental=activation)
+        softmax = work(FP32, minmax=routing - rows, add=2 * routing - rows, div=routing, transcendental=routing)
+        joined = work(FP32, mul=activation + rows * k * width, add=rows * (k - 1) * width)
+        assert found == work(FP32, mac=found.mac) + silu + softmax + joined
+
     def test_transposed_and_scaled(self):
         found = node_work("FusedMatMul", [(2, 5, 3), (2, 7, 5)], domain="com.microsoft", transA=1, transB=1, alpha=0.5)
         assert found == work(FP32, mac=2 * 3 * 5 * 7, mul=2 * 3 * 7)
@@ -164,6 +179,14 @@ class TestRecurrence:
         sigmoids = work(FP32, add=3 * hidden, div=3 * hidden, transcendental=3 * hidden)
         rest = work(FP32, transcendental=2 * hidden, mul=3 * hidden, add=hidden)
         assert node_work("LSTM", shapes, hidden_size=hidden) == gates + sigmoids + rest
+
+    @pytest.mark.parametrize(("kind", "of"), [("RNN", Kind.TANH), ("GRU", Kind.GRU), ("LSTM", Kind.LSTM)])
+    def test_costs_what_it_costs_in_pytorch(self, kind, of):
+        inputs, hidden, steps, batch = 5, 3, 7, 2
+        gates = of.gates * hidden
+        shapes = [(steps, batch, inputs), (1, gates, inputs), (1, gates, hidden), (1, 2 * gates)]
+        found = node_work(kind, shapes, hidden_size=hidden, **({"linear_before_reset": 1} if kind == "GRU" else {}))
+        assert found == layer(FP32, of, steps * batch, Layer(inputs, hidden))
 
     def test_coupled_gates_are_unknown(self):
         shapes = [(1, 1, 4), (1, 16, 4), (1, 16, 4)]

@@ -36,7 +36,7 @@ def layer(folder: Path, text: str, *bottoms: Shape, tops: int = 1) -> tuple[Op, 
     path = folder / "net.prototxt"
     path.write_text(f'{dims}layer {{ name: "it" {fed} {made}\n{text} }}')
     ops: list[Op] = []
-    traced = trace(path, ops.append)
+    traced = trace(path, ops.append, keep_batch=True)
     return ops[0], traced.parts[0].params
 
 

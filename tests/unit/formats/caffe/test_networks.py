@@ -76,13 +76,13 @@ def test_alexnet_by_layer(tmp_path: Path) -> None:
     assert kinds["norm1"] == ("LRN", 0)
 
 
-def test_the_batch_is_the_files_unless_another_is_asked_for(tmp_path: Path) -> None:
-    ten = estimated(tmp_path, nets.googlenet(batch=10))
-    assert mac(ten) == 10 * 1_582_671_872
-    assert any("own batch is 10" in note for note in ten.notes)
-    one = estimated(tmp_path, nets.googlenet(batch=10), batch=1)
+def test_one_image_is_estimated_unless_a_batch_is_asked_for(tmp_path: Path) -> None:
+    one = estimated(tmp_path, nets.googlenet(batch=10))
     assert mac(one) == 1_582_671_872
-    assert not any("own batch" in note for note in one.notes)
+    assert any("--batch 10 takes the file's own batch" in note for note in one.notes)
+    ten = estimated(tmp_path, nets.googlenet(batch=10), batch=10)
+    assert mac(ten) == 10 * 1_582_671_872
+    assert not any("own batch" in note for note in ten.notes)
     assert mac(estimated(tmp_path, nets.googlenet(), batch=16)) == 16 * 1_582_671_872
 
 

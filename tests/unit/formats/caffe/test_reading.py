@@ -19,7 +19,7 @@ def traced(folder: Path, text: str, **options: object) -> tuple[Traced, list[Op]
     path = folder / "net.prototxt"
     path.write_text(text)
     ops: list[Op] = []
-    return trace(path, ops.append, **options), ops  # type: ignore[arg-type]  # options of the caller's
+    return trace(path, ops.append, keep_batch=True, **options), ops  # type: ignore[arg-type]  # options of the caller's
 
 
 def mac(ops: list[Op]) -> int:

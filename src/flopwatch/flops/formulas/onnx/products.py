@@ -13,6 +13,7 @@ from flopwatch.flops.formulas.factorisations import determinant, inverse
 from flopwatch.flops.formulas.onnx.arguments import given, has, result
 from flopwatch.flops.formulas.onnx.elementwise import activation
 from flopwatch.flops.formulas.products import matmul, product
+from flopwatch.flops.formulas.reductions import softmax
 from flopwatch.flops.formulas.registry import formula
 from flopwatch.flops.formulas.work import Work, numbers_of, work
 
@@ -178,3 +179,39 @@ def distances_between(op: Op) -> Work | Unknown:
         return found
     each = pairs * left.shape[1]
     return work(left, add=2 * each - pairs, mul=each)
+
+
+@formula("com.microsoft::MoE")
+def mixture(op: Op) -> Work | Unknown:
+    """Each row goes through k experts: fc2(activation(fc1)·fc3), where there is an fc3, weighed by a softmax of the router's scores.
+
+    Which experts a row goes to is written in data, how many are not. Their results, times their weights, are added up. Which of
+    the scores are taken is comparison. Gated activations in one weight matrix ("swiglu") are not counted yet.
+    """
+    data, scores, made = given(op, "input"), given(op, "router_probs"), result(op)
+    kind = op.arguments.get("activation_type") or "relu"
+    if kind not in ("relu", "gelu", "silu", "identity"):
+        return Unknown(f"{op.name} with {kind}")
+    width = data.shape[-1]
+    pairs = (data.size // width if width else 0) * (op.arguments.get("k") or 1)
+    first, second = given(op, "fc1_experts_weights"), given(op, "fc2_experts_weights")
+    third = op.arguments.get("fc3_experts_weights")
+    inner = first.shape[1]
+    weights = (
+        prod(first.shape[1:]) + prod(second.shape[1:]) + (prod(third.shape[1:]) if isinstance(third, Array) else 0)
+    )
+    biases = sum(
+        size
+        for name, size in (("fc1_experts_bias", inner), ("fc2_experts_bias", width), ("fc3_experts_bias", inner))
+        if has(op, name)
+    )
+    after = activation(kind, Array((pairs, inner), data.dtype))
+    if isinstance(after, Unknown):
+        return after
+    rows = scores.size // scores.shape[-1] if scores.size else 0
+    routed = softmax(scores, scores.size, rows)
+    if op.arguments.get("normalize_routing_weights"):
+        routed += work(scores, add=pairs - rows, div=pairs)
+    gated = pairs * inner if isinstance(third, Array) else 0
+    joined = work(data, mul=gated + pairs * width, add=pairs * (biases + width) - made.size)
+    return work(data, mac=pairs * weights) + after + routed + joined

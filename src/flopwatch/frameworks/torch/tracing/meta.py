@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,9 +12,9 @@ from flopwatch.frameworks.torch.tracing.memo import key_of
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.mode import Emit, Following
 from flopwatch.frameworks.torch.tracing.plans import Plan
+from flopwatch.frameworks.torch.tracing.shapes import META, SHAPED
 from flopwatch.frameworks.torch.tracing.twins import SMALL, SPARSE, NeedsDataError
 
-META = torch.device("meta")
 CPU = torch.device("cpu")
 
 
@@ -54,7 +54,7 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
         if real or plan.placed:
             args = tuple(map(_lifted, args))
             kwargs = {name: _lifted(value) for name, value in kwargs.items()}
-        shaped = _SHAPED.get(plan.name)
+        shaped = SHAPED.get(plan.name)
         result = func(*args, **kwargs) if shaped is None else shaped(*args, **kwargs)
         if isinstance(result, torch.Tensor) and result.layout is not torch.strided:
             raise NeedsDataError(SPARSE)
@@ -136,25 +136,3 @@ def _lifted(value: Any) -> Any:
 
 def _grounded(value: Any) -> Any:
     return CPU if isinstance(value, torch.device) and value.type == "meta" else value
-
-
-def _grouped_product(
-    one: torch.Tensor,
-    other: torch.Tensor,
-    offs: torch.Tensor | None = None,
-    bias: torch.Tensor | None = None,
-    out_dtype: torch.dtype | None = None,
-) -> torch.Tensor:
-    """What `_grouped_mm` gives: the groups are along rows, columns, or along what is summed over."""
-    rows, columns = one.size(-2), other.size(-1)
-    if one.dim() == other.dim() == 2:
-        groups = () if offs is None else (offs.size(0),)
-    else:
-        groups = (one.size(0),) if one.dim() == other.dim() else ()
-    if one.size(-1) != other.size(-2):
-        raise RuntimeError(f"groups of {tuple(one.shape)} and {tuple(other.shape)} cannot be multiplied")
-    return torch.empty((*groups, rows, columns), dtype=out_dtype or one.dtype, device=META)
-
-
-# Operators whose checks on the meta device refuse what a CPU takes (there, any floating-point numbers).
-_SHAPED: dict[str, Callable[..., torch.Tensor]] = {"aten::_grouped_mm": _grouped_product}
