@@ -23,20 +23,20 @@ class Case:
     mac: int
     build: Callable[[], Built] | None = None
     train: bool = False
-    inside: int | None = None
-    """Without what falls on padding, by the rule of those that leave it out."""
+    also: float | None = None
+    """Right by another rule: without what falls on padding; a sum less than there are products (half a MAC)."""
 
 
 CASES: dict[str, Case] = {}
 
 
 def case(
-    name: str, group: str, mac: int, *, train: bool = False, inside: int | None = None
+    name: str, group: str, mac: int, *, train: bool = False, also: float | None = None
 ) -> Callable[[Callable[[], Built]], Callable[[], Built]]:
     """Register the function below as the builder of a case."""
 
     def register(build: Callable[[], Built]) -> Callable[[], Built]:
-        CASES[name] = Case(name, group, mac, build, train, inside)
+        CASES[name] = Case(name, group, mac, build, train, also)
         return build
 
     return register
