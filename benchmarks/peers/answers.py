@@ -47,16 +47,16 @@ class Answer:
 
 
 VERDICTS = ("right", "right+", "warned", "silent", "crashed")
-"""right: exactly the products, with or without those on padding. right+: the products, and other arithmetic or bias added as if it
+"""right: exactly the products, by one rule or another. right+: the products, and other arithmetic or bias added as if it
 were products. warned: wrong, but it said that something was not counted. silent: wrong without a word. crashed: no figure."""
 
 
-def verdict(answer: Answer, mac: int, inside: int | None, others: int) -> str:
-    """What to think of an answer where `mac` is right, `inside` what is not on padding, and the model does so many other operations."""
+def verdict(answer: Answer, mac: int, also: float | None, others: int) -> str:
+    """What to think of an answer where `mac` is right, `also` by another rule, and the model does so many other operations."""
     if answer.count is None:
         return "crashed"
     found = answer.count.mac
-    if found in (mac, inside):
+    if found in (mac, also):
         return "right"
     if mac < found <= mac + others:
         return "right+"

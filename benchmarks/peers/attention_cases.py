@@ -17,7 +17,10 @@ def sdpa() -> Built:
     import torch
     from torch.nn import functional
 
-    return calling(functional.scaled_dot_product_attention), tuple(torch.randn(1, HEADS, LENGTH, WIDTH) for _ in "qkv")
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        return functional.scaled_dot_product_attention(q, k, v)
+
+    return calling(attention), tuple(torch.randn(1, HEADS, LENGTH, WIDTH) for _ in "qkv")
 
 
 @case("SDPA, causal", LAYERS_OF, SDPA)

@@ -23,27 +23,30 @@ class Case:
     mac: int
     build: Callable[[], Built] | None = None
     train: bool = False
-    inside: int | None = None
-    """Without what falls on padding, by the rule of those that leave it out."""
+    also: float | None = None
+    """Right by another rule: without what falls on padding; a sum less than there are products (half a MAC)."""
 
 
 CASES: dict[str, Case] = {}
 
 
 def case(
-    name: str, group: str, mac: int, *, train: bool = False, inside: int | None = None
+    name: str, group: str, mac: int, *, train: bool = False, also: float | None = None
 ) -> Callable[[Callable[[], Built]], Callable[[], Built]]:
     """Register the function below as the builder of a case."""
 
     def register(build: Callable[[], Built]) -> Callable[[], Built]:
-        CASES[name] = Case(name, group, mac, build, train, inside)
+        CASES[name] = Case(name, group, mac, build, train, also)
         return build
 
     return register
 
 
 def calling(function: Callable[..., Any], **held: Any) -> Any:
-    """A module that calls a function, after the parameters that it holds."""
+    """A module that calls a function with its arguments and then the parameters that it holds.
+
+    The function is to look up what it calls only when it is called: some counters replace functions of PyTorch for a while.
+    """
     from torch import nn
 
     class Calling(nn.Module):

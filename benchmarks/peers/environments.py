@@ -17,7 +17,7 @@ SOURCE = HERE.parent.parent / "src"
 class Peer:
     """A counter: its title, what to install (nothing: the base will do), and whether it needs the base's packages as well.
 
-    `environment` is the name of the environment, where two counters share one. `after` are packages that are installed last, against
+    `environment` is the counter whose environment this one shares. `after` are packages that are installed last, against
     what others ask for.
     """
 
@@ -45,8 +45,8 @@ PEERS: dict[str, Peer] = {
     "deepspeed": Peer("DeepSpeed", ("deepspeed==0.19.8",)),
     "torchprofile": Peer("torchprofile", ("torchprofile==0.1.0",)),
     "onnx_tool": Peer("onnx-tool", ("onnx-tool==1.0.1",)),
-    "tf_profiler": Peer("tf.profiler", ("tensorflow-cpu==2.21.0",), "tensorflow", based=False),
-    "keras_flops": Peer("keras-flops", ("tensorflow-cpu==2.21.0", "keras-flops==0.1.2"), "keras_flops", based=False),
+    "tf_profiler": Peer("tf.profiler", environment="keras_flops"),
+    "keras_flops": Peer("keras-flops", ("tensorflow-cpu==2.21.0", "keras-flops==0.1.2"), based=False),
     "jax": Peer("JAX cost analysis"),
     "chainer_cc": Peer(
         "chainer_computational_cost",
@@ -73,7 +73,7 @@ class Environments:
         place = self.folder / (wanted.environment or peer)
         done = place / "is-ready"
         if not done.exists():
-            self._make(place, PEERS.get(wanted.environment, wanted) if not wanted.packages else wanted)
+            self._make(place, PEERS[wanted.environment or peer])
             done.touch()
         return str(place / "bin" / "python")
 

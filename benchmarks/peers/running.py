@@ -1,9 +1,10 @@
-"""Ask a counter about cases, in a process of its own; a process that dies is started again behind the case that it died of."""
+"""Ask a counter about cases, in a process of its own; one that ends early is started again behind the case that it ended with."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,24 +18,28 @@ def ask(peer: str, names: Sequence[str], environments: Environments) -> Iterator
     python = environments.python(peer)
     left = list(names)
     while left:
-        command = (python, "-m", "peers.worker", peer, *left)
-        process = subprocess.Popen(
-            command, env=variables(peer), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-        )
-        assert process.stdout is not None and process.stderr is not None
-        begun = ""
-        for line in process.stdout:
-            if not line.startswith(MARK):
+        # Errors go to a file: a pipe that nobody reads from would fill up.
+        with tempfile.TemporaryFile("w+", errors="replace") as errors:
+            command = (python, "-m", "peers.worker", peer, *left)
+            process = subprocess.Popen(
+                command, env=variables(peer), stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace"
+            )
+            assert process.stdout is not None
+            begun, answered = "", 0
+            for line in process.stdout:
+                if not line.startswith(MARK):
+                    continue
+                document = json.loads(line.removeprefix(MARK))
+                begun = document.get("begun", "")
+                if not begun:
+                    left.remove(document["case"])
+                    answered += 1
+                    yield Answer.of(document)
+            code = process.wait()
+            if answered and code == 0:
                 continue
-            document = json.loads(line.removeprefix(MARK))
-            if "begun" in document:
-                begun = document["begun"]
-                continue
-            left.remove(document["case"])
-            begun = ""
-            yield Answer.of(document)
-        words = process.stderr.read().strip().splitlines()
-        code = process.wait()
+            errors.seek(0)
+            words = errors.read().strip().splitlines()
         # One that did not even begin, since it cannot be imported, will not answer anything.
         for name in [begun] if begun else list(left):
             left.remove(name)

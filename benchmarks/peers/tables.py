@@ -19,7 +19,7 @@ def _judged(answer: Answer, others: Mapping[str, int]) -> str | None:
     if answer.error == NOT_FOR_THIS:
         return None
     case = CASES[answer.case]
-    return verdict(answer, case.mac, case.inside, others.get(answer.case, 0))
+    return verdict(answer, case.mac, case.also, others.get(answer.case, 0))
 
 
 def summary(answers: Answers, names: Sequence[str], others: Mapping[str, int]) -> str:

@@ -13,12 +13,10 @@ __all__ = ["VERSION_OF", "count", "prepare"]
 
 def count(case: Case, built: Built) -> Count:
     """One forward."""
-    import torch
     from calflops import calculate_flops
 
     model, arguments = built
-    with torch.no_grad():
-        _, macs, _ = calculate_flops(
-            model, args=list(arguments), print_results=False, print_detailed=False, output_as_string=False
-        )
+    _, macs, _ = calculate_flops(
+        model, args=list(arguments), print_results=False, print_detailed=False, output_as_string=False
+    )
     return Count(macs, "MAC")

@@ -19,7 +19,6 @@ def count(case: Case, built: Built) -> Count:
 
 def counted(built: Built, backend: str) -> Count:
     """Ask one backend; it gives None where it failed, and says why on standard output."""
-    import torch
     from ptflops import get_model_complexity_info
 
     model, arguments = built
@@ -32,10 +31,9 @@ def counted(built: Built, backend: str) -> Count:
     def made(_: object) -> object:
         return given or arguments[0]
 
-    with torch.no_grad():
-        macs, _ = get_model_complexity_info(
-            model, (1,), input_constructor=made, as_strings=False, print_per_layer_stat=False, backend=backend
-        )
+    macs, _ = get_model_complexity_info(
+        model, (1,), input_constructor=made, as_strings=False, print_per_layer_stat=False, backend=backend
+    )
     if macs is None:
         raise RuntimeError("ptflops gave None")
     return Count(macs, "MAC")

@@ -13,10 +13,8 @@ __all__ = ["VERSION_OF", "count", "prepare"]
 
 def count(case: Case, built: Built) -> Count:
     """One forward with hooks."""
-    import torch
     from thop import profile
 
     model, arguments = built
-    with torch.no_grad():
-        macs, _ = profile(model, inputs=arguments, verbose=False)
+    macs, _ = profile(model, inputs=arguments, verbose=False)
     return Count(macs, "MAC")

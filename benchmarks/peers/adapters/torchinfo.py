@@ -13,12 +13,10 @@ __all__ = ["VERSION_OF", "count", "prepare"]
 
 def count(case: Case, built: Built) -> Count:
     """One forward with hooks."""
-    import torch
     from torchinfo import summary
 
     model, arguments = built
-    with torch.no_grad():
-        # A list of one is taken apart along its batch.
-        data = arguments[0] if len(arguments) == 1 else list(arguments)
-        found = summary(model, input_data=data, verbose=0)
+    # A list of one is taken apart along its batch.
+    data = arguments[0] if len(arguments) == 1 else list(arguments)
+    found = summary(model, input_data=data, verbose=0)
     return Count(found.total_mult_adds, "MAC")

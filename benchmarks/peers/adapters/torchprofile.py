@@ -15,10 +15,9 @@ __all__ = ["VERSION_OF", "count", "prepare"]
 
 def count(case: Case, built: Built) -> Count:
     """One trace."""
-    import torch
     from torchprofile import profile_macs
 
-    with torch.no_grad(), warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         macs = profile_macs(*built)
     said = sorted({str(each.message) for each in caught if "handler" in str(each.message)})
