@@ -23,14 +23,19 @@ def explain(measured: Record, estimate: Record) -> Explanation:
     """Why a measurement and an estimate of the same model differ, in FLOP under the measured record's convention.
 
     Each cause is predicted from shapes or shown by the kinds of instructions that ran, or is not named: see `causes.CAUSES`, and
-    `Explanation.share` for how much of the gap that accounts for. Raises UsageError for a record whose counter did not tell
-    operations apart.
+    `Explanation.share` for how much of the gap that accounts for. Raises UsageError for records of different models, inputs,
+    datatypes or steps, and for one whose counter did not tell operations apart.
     """
     if measured.weighed:
         raise UsageError(
             "What hardware counted cannot be explained.",
             seen="It tells how much arithmetic there was, but not which.",
             todo="Count with --counter instrumented.",
+        )
+    if measured.command and estimate.command and measured.command != estimate.command:
+        raise UsageError(
+            "Measurement and estimate are not of the same thing.",
+            seen=f"One is of {', '.join(measured.command)}; the other of {', '.join(estimate.command)}.",
         )
     unknown = {each.name for each in estimate.unknown}
     known: dict[object, tuple[Found, ...]] = {}

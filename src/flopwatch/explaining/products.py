@@ -26,6 +26,8 @@ _PANEL = 64
 _FEW = 2
 # The most that Winograd's largest tiles and FFT save.
 _FEWEST = 8
+# Additions of the transforms for each result, at least.
+_TRANSFORMS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +198,15 @@ def _limit(products: Sequence[Product], made: Sequence[Rounded]) -> int:
 
 
 def _another_algorithm(products: Sequence[Product], measured: Lanes, estimated: Lanes) -> list[Found]:
-    """Winograd's minimal filtering and FFT: at least one and a half times fewer products, for filters larger than one position."""
+    """Winograd's minimal filtering and FFT: at least one and a half times fewer products, for filters larger than one position.
+
+    Both transform what goes in and comes out, by additions: without these, products are missing for another reason.
+    """
     needed = sum(each.mac - each.padding for each in products)
     done = measured.products
     if any(each.kernel == 1 for each in products) or not 0 < 3 * done <= 2 * needed or _FEWEST * done < needed:
+        return []
+    if measured[Operation.ADD] < _TRANSFORMS * sum(each.results for each in products):
         return []
     fewer = f"{needed / done:.2f} times fewer products than the definition has, without padding"
     padding = -2 * sum(each.padding for each in products)

@@ -142,6 +142,13 @@ def test_winograd_makes_fewer_products() -> None:
     assert "2.25 times fewer products" in found.rows[0].evidence[0]
 
 
+def test_a_wrong_formula_is_no_other_algorithm() -> None:
+    ours = ran(lanes(fma=MAC, add=RESULTS), CONV)
+    twice = Shapes(CONV, 1, conv().inputs, conv().outputs, mac=2 * MAC)
+    found = of(ours, asked(needs(fma=2 * MAC), CONV, twice))
+    assert causes(found) == {}
+
+
 def test_what_no_shape_predicts_stays_unexplained() -> None:
     more = MAC + 16 * (MAC // 999)
     found = of(ran(lanes(fma=more), CONV), asked(needs(fma=MAC), CONV, conv(padding=PADDING)))

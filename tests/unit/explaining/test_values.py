@@ -188,6 +188,12 @@ def test_branches_that_values_do_not_take() -> None:
     assert causes(found) == {"branches not taken": -VALUES}
 
 
+def test_other_functions_have_no_branches() -> None:
+    op = "aten::gelu"
+    ours = ran(lanes(mul=VALUES), op)
+    assert causes(of(ours, asked(needs(add=VALUES, mul=3 * VALUES, transcendental=VALUES), op, alike(op)))) == {}
+
+
 def test_boxes_that_are_suppressed_are_compared_with_no_other() -> None:
     op, boxes = "torchvision::nms", 300
     shapes = Shapes(op, 1, ((boxes, 4), (boxes,)), ((68,),))
