@@ -8,7 +8,7 @@ from flopwatch.explaining.causes import Found
 from flopwatch.explaining.functions import MERGES, MOST, named, rows_of, vectors_of, whole
 from flopwatch.explaining.lanes import FUSED, Lanes
 from flopwatch.explaining.pairing import Pair
-from flopwatch.explaining.sizes import COLUMNS, Product, derivatives_of, products_of, sized
+from flopwatch.explaining.sizes import COLUMNS, Product, derivatives_of, products_of, said, sized
 from flopwatch.flops.operations import Operation
 
 ADD, MUL, FMA = Operation.ADD, Operation.MUL, Operation.FMA
@@ -75,7 +75,7 @@ def _of_softmax(account: Account, products: list[Product], values: int, rows: in
     done, computed, blocks = made
     found = []
     if done != mac:
-        names = ", ".join(f"{name} to a multiple of {block}" for name, block in blocks.items())
+        names = said(blocks)
         shown = (
             f"products are those of sizes rounded up, {names}; what is left is a whole number for each function value"
         )

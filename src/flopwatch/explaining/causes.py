@@ -35,7 +35,7 @@ CAUSES = {
     PADDED_LANES: "a size is rounded up to whole vectors or blocks, and what fills them is computed, too",
     MASKED_LANES: "lanes that a mask switched off, which count as if they computed",
     SCALING: "matrix products multiply what goes in or comes out by their factors, though these are 1",
-    ALGORITHM: "fewer or more products than the definition has: Winograd, FFT and the like",
+    ALGORITHM: "fewer products than the definition has, and additions that transform: Winograd",
     RECOMPUTED: "a kernel keeps no intermediate results, and computes them once more for the gradients",
     POLYNOMIAL: "a function value, one operation in the estimate, is a polynomial in instructions",
     ALPHA: "a + alpha * b is a multiply-add also where alpha is 1",

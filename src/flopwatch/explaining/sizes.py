@@ -12,8 +12,11 @@ from flopwatch.record import Shapes
 COLUMNS, ROWS, INNER = "columns", "rows", "inner size"
 OUT, IN, CHANNELS, POSITIONS, WIDTH = "output channels", "input channels", "channels", "positions", "width"
 
-BLOCKS = (4, 8, 16, 32, 64, 2, 6, 12, 14, 24, 28, 48)
-"""What sizes are rounded up to, the likeliest first: lanes of vectors, then tiles of kernels."""
+EDGES = 0
+"""Not a multiple: what is left over whole vectors of eight is done in pieces of four, two and one, each in a vector of four."""
+
+BLOCKS = (4, 8, 16, 32, 64, EDGES)
+"""What sizes are rounded up to, the likeliest first: lanes of vectors, and tiles of kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Round
         size = each.sizes.get(name)
         if size is None:
             continue
-        up = -(-size // block) * block
+        up = _up(size, block)
         over, under = over * up, under * size
         if name not in each.summed:
             more, less = more * up, less * size
@@ -88,7 +91,7 @@ def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[
     """All ways of rounding sizes up, the simplest first: of all products, or of one among several."""
     names = tuple(dict.fromkeys(name for each in products for name in each.sizes))
     for blocks in roundings(names):
-        if any(all(each.sizes.get(name, block) % block == 0 for each in products) for name, block in blocks.items()):
+        if any(_even(products, name, block) for name, block in blocks.items()):
             continue  # nothing to round up: the same as without
         made = [rounded(each, blocks, padding=padding) for each in products]
         if all(each is not None for each in made):
@@ -99,6 +102,26 @@ def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[
                 alone = [rounded(each, blocks if i == only else {}, padding=padding) for i, each in enumerate(products)]
                 if all(each is not None for each in alone):
                     yield blocks, [each for each in alone if each is not None]
+
+
+def said(blocks: Mapping[str, int]) -> str:
+    """What was rounded up, in words."""
+    words = [
+        f"{name} to a multiple of {block}" if block != EDGES else f"{name} by edges in vectors of four"
+        for name, block in blocks.items()
+    ]
+    return ", ".join(words)
+
+
+def _up(size: int, block: int) -> int:
+    if block == EDGES:
+        return size // 8 * 8 + 4 * (size % 8).bit_count()
+    return -(-size // block) * block
+
+
+def _even(products: Sequence[Product], name: str, block: int) -> bool:
+    sizes = [each.sizes[name] for each in products if name in each.sizes]
+    return all(_up(size, block) == size for size in sizes)
 
 
 def _convolution(shapes: Shapes) -> bool:

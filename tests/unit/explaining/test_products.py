@@ -133,6 +133,16 @@ def test_sharing_out_the_work_in_double_precision() -> None:
     assert causes(found) == {"skipped padding": -2 * PADDING, "division of work and addresses": 32 + 24 + 8}
 
 
+def test_edges_of_matrices_fill_short_vectors() -> None:
+    rows, inner, columns = 1024, 128, 31
+    filled = 24 + 3 * 4  # 31 is three vectors of eight, and a four, a two and a one in vectors of four
+    shapes = matrices(rows, inner, columns)
+    found = of(
+        ran(lanes(fma=rows * inner * filled), "aten::matmul"), asked(needs(fma=shapes.mac), "aten::matmul", shapes)
+    )
+    assert causes(found) == {"padded lanes": 2 * rows * inner * (filled - columns)}
+
+
 def test_winograd_makes_fewer_products() -> None:
     fewer = MAC * 16 // 36  # F(2 x 2, 3 x 3): 16 products for 4 results of 9 each
     transforms = 32 * RESULTS
