@@ -346,6 +346,25 @@ def test_activations_live_until_nobody_holds_them() -> None:
     assert (inference.parameters, inference.buffers) == (4 * 4 * width * width, 0)
 
 
+def test_training_holds_what_backward_needs() -> None:
+    block = 4 * 50 * 20
+
+    def chain(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(5):
+            x = x.exp()
+        return x
+
+    # Without gradients the input and output of one step, with them the output of each.
+    assert traced(torch.no_grad()(chain), numbers(50, 20).requires_grad_())[1].activations == 2 * block
+    assert traced(chain, numbers(50, 20).requires_grad_())[1].activations == 5 * block
+
+    def step(x: torch.Tensor, w: torch.Tensor) -> None:
+        (x.exp().exp() * w).sum().backward()
+
+    # At the second exponential's gradient: both results, what comes in and what goes out; the loss and its gradient, a number each.
+    assert traced(step, numbers(50, 20).requires_grad_(), numbers(50, 20))[1].activations == 4 * block + 2 * 4
+
+
 def test_views_share_what_they_show() -> None:
     _, found = traced(lambda x: (x + 1).view(-1)[:5].unsqueeze(0).expand(100, 5), numbers(BATCH, 50))
     assert found.activations == 4 * BATCH * 50

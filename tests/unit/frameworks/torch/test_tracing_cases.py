@@ -315,3 +315,34 @@ def test_flexible_attention() -> None:
 
     query = numbers(1, 2, 128, 16)
     assert mac(lambda q: flex_attention(q, q, q), query) == 2 * 2 * 128 * 128 * 16
+
+
+def test_padding_of_a_batch_is_part_of_an_encoders_work() -> None:
+    tokens, width, inner = 5, 8, 16
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(width, 2, inner, batch_first=True), 1)
+    padding = torch.tensor([[False] * 4 + [True], [False] * 3 + [True] * 2])
+    one = 4 * tokens * width * width + 2 * tokens * tokens * width + 2 * tokens * width * inner
+    assert mac(encoder, numbers(2, tokens, width), src_key_padding_mask=padding) == 2 * one
+
+
+def test_packed_attention_costs_what_its_sequences_do() -> None:
+    varlen = pytest.importorskip("torch.nn.attention.varlen")
+    ends = torch.tensor([0, 3, 8], dtype=torch.int32)
+
+    def attend(query: torch.Tensor) -> Any:
+        return varlen.varlen_attn(query, query, query, ends, ends, 5, 5)
+
+    assert mac(attend, numbers(8, 2, 16, dtype=torch.bfloat16)) == 2 * (3 * 3 + 5 * 5) * 2 * 16
+
+
+def test_loops_and_branches_that_are_operators() -> None:
+    from torch._higher_order_ops import scan, while_loop
+
+    square = numbers(3, 3)
+    assert mac(lambda x: torch.cond(x.sum() > 0, lambda x: x @ x @ x, lambda x: x @ x, (x,)), square) == 2 * 3 * 3 * 3
+    assert mac(lambda x: scan(lambda c, y: (c @ c, y + 1), x, numbers(4, 3)), square) == 4 * 3 * 3 * 3
+
+    def repeat(x: torch.Tensor) -> Any:
+        return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x @ x), (torch.tensor(0), x))
+
+    assert mac(repeat, square) == 5 * 3 * 3 * 3

@@ -12,7 +12,7 @@ transformers = pytest.importorskip("transformers", reason="needs transformers")
 
 from huggingface_hub import constants  # noqa: E402
 
-from flopwatch.errors import UsageError  # noqa: E402
+from flopwatch.errors import CannotMeasureError, UsageError  # noqa: E402
 from flopwatch.subjects.model import Request, find  # noqa: E402
 from tests.unit.subjects.model.configs import (  # noqa: E402
     BERT,
@@ -106,6 +106,13 @@ def test_each_step_of_decoding_begins_with_the_same_cache(tmp_path):
     assert torch.equal(outputs[0].logits, outputs[1].logits)
 
 
+def test_a_prefill_is_a_forward_that_fills_a_cache_where_there_is_one(tmp_path):
+    llama = find(Request(written(tmp_path, LLAMA), sequence=8, phase="prefill"), empty=True)
+    assert llama.source == "input_ids 1x8:int64 (prefill, fills a cache)" and llama.kwargs["use_cache"]
+    bert = find(Request(written(tmp_path, BERT), sequence=8, phase="prefill"), empty=True)
+    assert bert.source == "input_ids 1x8:int64" and "use_cache" not in bert.kwargs
+
+
 def test_an_encoder_runs_once_before_its_decoder(tmp_path):
     subject = find(Request(written(tmp_path, T5), shapes=("1x7:int64", "1x5:int64"), phase="decode"), empty=True)
     assert shapes(subject) == {"decoder_input_ids": (1, 1)}
@@ -138,6 +145,14 @@ def test_a_backbone_is_built_without_the_weights_that_it_asks_for(tmp_path):
         "backbone": "resnet18",
     }
     assert find(Request(written(tmp_path, config)), empty=True).source == "pixel_values 1x3x224x224"
+
+
+def test_weights_that_do_not_fit_into_memory_are_not_made(tmp_path, monkeypatch):
+    monkeypatch.setattr("flopwatch.subjects.model.huggingface.memory.available", lambda: 300_000)
+    name = written(tmp_path, LLAMA)
+    find(Request(name, sequence=8), empty=True)
+    with pytest.raises(CannotMeasureError, match=r"Its weights take 0\.0 GB of memory, 0\.0 GB are free"):
+        find(Request(name, sequence=8))
 
 
 def test_code_of_a_model_is_not_run(tmp_path):
@@ -192,7 +207,7 @@ def test_a_folder_without_a_config_and_a_name_at_hugging_face(tmp_path):
     [
         (VIT, {"sequence": 8}, "takes no tokens"),
         (VIT, {"phase": "decode"}, "has no decode phase"),
-        (BERT, {"phase": "prefill"}, "has no prefill phase"),
+        (BERT, {"phase": "decode"}, "has no decode phase"),
         (BERT, {"sequence": 33}, "cannot take 33 tokens. Its table of positions .* has 32 rows"),
         (
             GPT2,

@@ -9,6 +9,7 @@ from torch.utils._mode_utils import no_dispatch
 
 from flopwatch.events import Array
 
+_SHORT = 1 << 12
 _NAMES: dict[torch.dtype, str] = {}
 
 
@@ -20,6 +21,11 @@ def array_of(tensor: torch.Tensor) -> Array:
     """
     dtype = tensor.dtype
     name = _NAMES.get(dtype) or _name(dtype)
+    if tensor.is_nested:  # as a rectangle that all parts fit into
+        sizes = [tuple(part.shape) for part in tensor.unbind()]
+        return Array(
+            (len(sizes), *map(max, *sizes)) if len(sizes) > 1 else (len(sizes), *sizes[0]), name, tensor.numel()
+        )
     shape = tuple(tensor.shape)
     if tensor.layout is not torch.strided:
         held = _values(tensor)
@@ -49,6 +55,15 @@ def value_of(value: Any) -> Any:
     if isinstance(value, torch.ScriptObject):
         return _unpacked(value)
     return str(value)
+
+
+def numbers_of(tensor: torch.Tensor) -> list[int] | Array:
+    """The content of a short list of real whole numbers, which says how much there is to do; else as any tensor."""
+    known = type(tensor) is torch.Tensor and not tensor.is_meta and tensor.dim() == 1 and tensor.numel() <= _SHORT
+    if not known or tensor.is_floating_point():
+        return array_of(tensor)
+    with no_dispatch():
+        return [int(number) for number in tensor.tolist()]
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -41,6 +41,7 @@ from flopwatch.subjects.model.randomness import RandomStates
 Emit = Callable[[Op], None]
 
 _SMALL = 1 << 28
+_WANTS_CUDA = ("with CUDA enabled", "NVIDIA driver", "CUDA GPU", "CUDA driver", "CUDA device", "CUDA is not available")
 
 # One thread at a time: models may be shared, and observers are. Whoever has waited for so long goes on without them.
 _turn = threading.RLock()
@@ -271,7 +272,7 @@ def _reason(error: Exception) -> str:
 def _as_seen(error: Exception, subject: ModelSubject) -> Exception:
     """The error as it is, but for a model that wants a device which is not here."""
     said = str(error)
-    if ("CUDA" in said or "NVIDIA" in said) and not torch.cuda.is_available():
+    if any(each in said for each in _WANTS_CUDA) and not torch.cuda.is_available():
         return UsageError(
             f"{subject.name} needs CUDA, which is not to be had here.",
             seen=said.partition("\n")[0],

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from flopwatch.flops.formulas import lookup
-from flopwatch.frameworks.torch.tracing.arrays import value_of
+from flopwatch.frameworks.torch.tracing.arrays import numbers_of, value_of
 
 _KEY = torch._C.DispatchKey.CompositeImplicitAutograd
 
@@ -45,14 +45,29 @@ _LOOKS = frozenset(f"aten::{name}" for name in ("allclose", "argwhere", "is_nonz
 # Operators in place after which the tensor has another storage.
 _REPLACES = frozenset(("aten::resize_", "aten::resize_as_", "aten::set_"))
 
+# Arguments that hold lengths, or their running sum: formulas take these as numbers.
+_LENGTHS = frozenset(
+    (
+        "cu_seq_k",
+        "cu_seq_q",
+        "cu_seqlens_k",
+        "cu_seqlens_q",
+        "cum_seq_k",
+        "cum_seq_q",
+        "input_lengths",
+        "target_lengths",
+    )
+)
+
 
 class Plan:
     """One overload of an operator.
 
     `question`: it is none; `composite`: it is made of others and has no formula of its own, so that its parts are looked at;
     `bare`: it makes a tensor of nothing, and `constant`: always the same; `placed`: it may be told a device; `writes`: it changes
-    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `data`: the
-    result's shape, or a number, depends on content; `fresh`, `same`: results are new tensors, or the first argument as it was.
+    its first argument; `views`: its result is no new tensor; `indexes`: its second argument is a list of indices; `lengths`:
+    arguments whose content counts; `data`: the result's shape, or a number, depends on content; `fresh`, `same`: results are new
+    tensors, or the first argument as it was.
     """
 
     __slots__ = (
@@ -63,6 +78,7 @@ class Plan:
         "defaults",
         "fresh",
         "indexes",
+        "lengths",
         "name",
         "names",
         "placed",
@@ -85,6 +101,7 @@ class Plan:
         self.composite = _is_composite(func) and lookup(self.name) is None
         self.bare = not any("Tensor" in str(argument.type) for argument in schema.arguments)
         self.constant = self.name in _CONSTANTS
+        self.lengths = tuple(name for name in self.names if name in _LENGTHS)
         self.indexes = self.name in ("aten::index", "aten::_unsafe_index")
         self.placed = any("Device" in str(argument.type) for argument in schema.arguments)
         self.writes = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments[:1])
@@ -102,6 +119,16 @@ class Plan:
         found.update(zip(self.names, map(value_of, args), strict=False))
         for name, value in kwargs.items():
             found[name] = value_of(value)
+        for name in self.lengths:
+            value = (
+                kwargs.get(name)
+                if name in kwargs
+                else args[self.names.index(name)]
+                if name in self.names[: len(args)]
+                else None
+            )
+            if isinstance(value, torch.Tensor):
+                found[name] = numbers_of(value)
         return found
 
 

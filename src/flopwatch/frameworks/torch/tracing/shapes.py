@@ -49,5 +49,7 @@ def _is_list(value: Any) -> bool:
 # Whole recurrent layers would be taken through all their steps.
 SHAPED: Mapping[str, Callable[..., Any]] = {
     "aten::_grouped_mm": _grouped_product,
+    # Whether an encoder may drop the padding of a batch: what is estimated is dense.
+    "aten::_nested_tensor_from_mask_left_aligned": lambda *_: False,
     **dict.fromkeys(("aten::gru", "aten::lstm", "aten::rnn_relu", "aten::rnn_tanh"), _recurrent),
 }

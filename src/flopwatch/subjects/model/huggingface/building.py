@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flopwatch.errors import UsageError
 from flopwatch.subjects.model.catalogue import Made, refusing
-from flopwatch.subjects.model.huggingface import caching, config, feeding
+from flopwatch.subjects.model.huggingface import caching, config, feeding, memory
 from flopwatch.subjects.model.inputs import DTYPES, Shape
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def builder(request: Request, shapes: tuple[Shape, ...], *, empty: bool) -> tupl
             implementation, note = config.attention(values)
             options = {} if implementation is None else {"attn_implementation": implementation}
             dtype = request.dtype or config.datatype(configuration)
-            model = _built(made, configuration, empty, dtype, options)
+            model = _built(made, configuration, dtype, options, device="meta")
+            if not empty:
+                memory.check(model)
+                model = _built(made, configuration, dtype, options, device="cpu")
         notes = [f"{type(model).__name__} of transformers {package.__version__}, built from {path} without its weights"]
         notes += _about(values)
         notes += [note] if note else []
@@ -43,11 +47,12 @@ def builder(request: Request, shapes: tuple[Shape, ...], *, empty: bool) -> tupl
     return "torch", build
 
 
-def _built(made: Any, configuration: Any, empty: bool, dtype: str, options: dict[str, Any]) -> Any:
+def _built(made: Any, configuration: Any, dtype: str, options: dict[str, Any], *, device: str) -> Any:
     import torch
 
-    with torch.device("meta" if empty else "cpu"):
-        model = made._from_config(configuration, dtype=getattr(torch, DTYPES[dtype]), **options)
+    with torch.device(device):
+        # The configuration is written to while a model is built.
+        model = made._from_config(deepcopy(configuration), dtype=getattr(torch, DTYPES[dtype]), **options)
     return model.eval()
 
 
@@ -68,9 +73,9 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
     device = next(model.parameters()).device
     taken = inspect.signature(model.forward).parameters
     cache = caching.name_in(taken) if model.can_generate() else None
-    if request.phase is not None and cache is None:
+    if request.phase == "decode" and cache is None:
         raise UsageError(
-            f"{type(model).__name__} has no {request.phase} phase: it does not write token by token.",
+            f"{type(model).__name__} has no decode phase: it does not write token by token.",
             todo="Leave --decode out.",
         )
     following = int(request.phase == "decode")
@@ -96,7 +101,7 @@ def _fed(model: Any, request: Request, shapes: tuple[Shape, ...], dtype: str, no
         return _decoding(model, named, cache, last, notes)
     if cache is not None:
         notes += _head(model, batch * (length - 1))
-    if request.phase:
+    if request.phase and cache is not None:
         source += " (prefill, fills a cache)"
     return Made(model, (), kwargs=named, source=source, notes=tuple(notes), tokens=batch * length)
 
