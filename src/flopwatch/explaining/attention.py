@@ -126,7 +126,7 @@ def _products(
     functions = [
         (one, apart // one) for one in vectors if apart and apart % one == 0 and 0 < apart // one <= _MULTIPLY_ADDS
     ]
-    made = [(sum(one.products for one in each), blocks) for blocks, each in sized(products, padding=True)]
+    made = [(sum(one.products for one in each), blocks) for blocks, each in sized(products, [True] * len(products))]
     for done, blocks in made if functions else ():
         for computed, fused in functions:
             if 0 <= measured.fused - done - fused * computed <= 2 * rows:

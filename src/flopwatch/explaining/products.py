@@ -114,10 +114,12 @@ def match_products(products: Sequence[Product], done: int, summed: int, *, scali
     it takes to add up the lanes of a vector for each. `scaling` allows for multiplications by factors.
     """
     loose: Match | None = None
-    mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
     alone = sum(each.results for each in products if each.inner == 1)
-    for base in dict.fromkeys((mac - padding, mac)):
-        for blocks, made in sized(products, padding=base == mac):
+    for padding in _paddings(products):
+        base = sum(
+            each.mac if with_it else each.mac - each.padding for each, with_it in zip(products, padding, strict=True)
+        )
+        for blocks, made in sized(products, padding):
             computed, results = sum(each.products for each in made), sum(each.results for each in made)
             # A kernel may do more than the products, by a little: nothing else is worth looking at.
             if not 0 <= done - computed <= _most_scaled(products, results):
@@ -134,6 +136,13 @@ def match_products(products: Sequence[Product], done: int, summed: int, *, scali
                     return match
                 loose = loose or match
     return loose
+
+
+def _paddings(products: Sequence[Product]) -> list[tuple[bool, ...]]:
+    """Which of the products are made with padding: none, all, or one of two."""
+    some = any(each.padding for each in products)
+    uniform = [(with_it,) * len(products) for with_it in ((False, True) if some else (False,))]
+    return [*uniform, (False, True), (True, False)] if some and len(products) == 2 else uniform
 
 
 def _roughly(products: Sequence[Product], measured: Lanes) -> Match | None:

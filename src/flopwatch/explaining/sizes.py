@@ -87,19 +87,24 @@ def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
         yield from sorted(found, key=lambda each: sum(BLOCKS.index(block) for block in each.values()))
 
 
-def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[str, int], list[Rounded]]]:
-    """All ways of rounding sizes up, the simplest first: of all products, or of one among several."""
+def sized(products: Sequence[Product], padding: Sequence[bool]) -> Iterator[tuple[dict[str, int], list[Rounded]]]:
+    """All ways of rounding sizes up, the likeliest first: of all products, or of one among several.
+
+    `padding` says for each product whether those with padding are made.
+    """
     names = tuple(dict.fromkeys(name for each in products for name in each.sizes))
     for blocks in roundings(names):
         if any(_even(products, name, block) for name, block in blocks.items()):
             continue  # nothing to round up: the same as without
-        made = [rounded(each, blocks, padding=padding) for each in products]
+        made = [rounded(each, blocks, padding=with_it) for each, with_it in zip(products, padding, strict=True)]
         if all(each is not None for each in made):
             yield blocks, [each for each in made if each is not None]
         if blocks and len(products) > 1:
             # One kernel rounds up its columns, the other one has whole ones already, or other columns altogether.
             for only in range(len(products)):
-                alone = [rounded(each, blocks if i == only else {}, padding=padding) for i, each in enumerate(products)]
+                alone = [
+                    rounded(each, blocks if i == only else {}, padding=padding[i]) for i, each in enumerate(products)
+                ]
                 if all(each is not None for each in alone):
                     yield blocks, [each for each in alone if each is not None]
 
@@ -169,7 +174,8 @@ def _of_gradients(shapes: Shapes) -> list[Product]:
         if gradient:
             sizes = {OUT: outputs, IN: weight[1], POSITIONS: positions, WIDTH: out[-1]}
             if weight[1] == 1 and groups > 1:
-                sizes = {CHANNELS: weight[0], POSITIONS: positions, WIDTH: out[-1]}
+                # Kernels for dense convolutions take blocks of channels for the one that a group has.
+                sizes = {CHANNELS: weight[0], POSITIONS: positions, WIDTH: out[-1], IN: weight[1]}
             mac, padding = shapes.mac // wanted * shapes.calls, shapes.padding // wanted * shapes.calls
             results = prod(gradient[0]) * shapes.calls
             found.append(Product(mac, padding, results, inner, sizes, packed, kernel, (summed,)))

@@ -119,6 +119,27 @@ def test_gradients_of_data_and_weights() -> None:
     assert causes(found) == {"padded lanes": 2 * (up - positions) * IN * OUT, "partial sums": sums}
 
 
+def test_gradients_of_single_channels_by_blocks() -> None:
+    side, kernel, channels, block = 7, 5, 96, 16
+    op, image, weight = "ConvolutionBackward0", (1, channels, side, side), (channels, 1, kernel, kernel)
+    each, inside = channels * (side * kernel) ** 2, channels * (side * kernel - 6) ** 2
+    shapes = Shapes(
+        "aten::convolution_backward",
+        1,
+        (image, image, weight),
+        (image, weight),
+        mac=2 * each,
+        padding=2 * (each - inside),
+    )
+    theirs = asked(needs(fma=2 * each), op, shapes, function="backward")
+    found = of(ran(lanes(fma=inside + block * inside), op, function="backward"), theirs)
+    assert causes(found) == {"padded lanes": 2 * (block - 1) * inside, "skipped padding": -4 * (each - inside)}
+    # Or one gradient without padding, and the other one with it, in vectors of eight positions.
+    filled = channels * kernel**2 * 56
+    found = of(ran(lanes(fma=inside + filled), op, function="backward"), theirs)
+    assert causes(found) == {"padded lanes": 2 * (filled - each), "skipped padding": -2 * (each - inside)}
+
+
 def test_gradients_that_meet_are_summed_by_multiply_adds() -> None:
     shapes = matrices(32, 64, 16)
     met = Shapes("aten::add", 1, ((32, 16), (32, 16)), ((32, 16),))
