@@ -71,9 +71,9 @@ def _whole(pair: Pair, unknown: set[str], left: int) -> list[Found]:
     """Places where the whole gap has one cause."""
     if not pair.place.op:
         return [] if pair.estimated else [Found(causes.BETWEEN, left, "no operator was running")]
-    names = [each.op for each in pair.shapes if each.op in unknown]
-    if names:
-        return [Found(causes.NO_FORMULA, left, f"{name} has no formula" if (name := names[0]) else "")]
+    nameless = [each.op for each in pair.shapes if each.op in unknown]
+    if nameless and left > 0:
+        return [Found(causes.NO_FORMULA, left, f"{nameless[0]} has no formula")]
     if not pair.estimated and pair.cells:
         name = pair.place.op.rpartition("::")[2]
         return [Found(causes.FREE, left, f"{name} computes nothing that a formula would count")]

@@ -1,7 +1,7 @@
 """Causes in operators that work value by value, or sum up rows: functions, sums, norms, pools.
 
-An account of additions, multiplications and so on is made of what is left when the estimate is taken from the measurement. Each step takes
-out of it what it can show; what no step takes stays unexplained.
+An account of additions, multiplications and so on is made of what is left when the estimate is taken from the measurement.
+Each step takes out of it what it can show; what no step takes stays unexplained.
 """
 
 from __future__ import annotations
