@@ -22,6 +22,7 @@ SHORTCUT = "branches not taken"
 COMPARED = "maxima by comparison"
 LANE_SUMS = "accumulators in lanes"
 FORMULATION = "another formulation"
+CONVERSION = "quantization"
 OVERHEAD = "division of work and addresses"
 BETWEEN = "between operators"
 FREE = "arithmetic of free operators"
@@ -43,6 +44,7 @@ CAUSES = {
     COMPARED: "maxima are found by comparing and selecting, which is no arithmetic",
     LANE_SUMS: "sums are kept apart by lane and accumulator, which start at zero and are added up at the end",
     FORMULATION: "the same values by other steps than those of the formula",
+    CONVERSION: "numbers become integers before integer products, and their results numbers again",
     OVERHEAD: "scalar arithmetic that shares out the work or finds addresses",
     BETWEEN: "the framework's own arithmetic, while no operator runs",
     FREE: "operators that only move data compute nevertheless: random numbers, indices, scales",

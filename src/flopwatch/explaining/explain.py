@@ -10,7 +10,7 @@ from flopwatch.explaining.attention import explain_attention, explain_derivative
 from flopwatch.explaining.causes import Explanation, Found, Part
 from flopwatch.explaining.functions import explain_functions
 from flopwatch.explaining.pairing import Pair, pairs
-from flopwatch.explaining.products import explain_products
+from flopwatch.explaining.products import explain_integers, explain_products
 from flopwatch.explaining.values import explain_values
 from flopwatch.flops.operations import Operation
 from flopwatch.flops.tally import Tally
@@ -82,6 +82,8 @@ def _whole(pair: Pair, unknown: set[str], left: int) -> list[Found]:
 
 def _rule(pair: Pair) -> Rule:
     estimated: Tally = pair.estimated
+    if any(key.operation is Operation.INT_MAD for key in estimated):
+        return explain_integers
     functions = any(key.operation is Operation.TRANSCENDENTAL for key in estimated)
     if pair.mac and is_derivative(pair):
         return explain_derivative

@@ -24,6 +24,8 @@ _STRAY = 64
 _PANEL = 64
 # Products of one place whose scalings are tried one by one.
 _FEW = 2
+# FLOP that it takes at most to find the range of values, scale, round and clamp one.
+_CONVERSION = 8
 # Tiles of Winograd's filtering; transforms multiply a little, too.
 _TILES, _ALMOST = (2, 4, 6), 1.05
 # Additions of the transforms for each result, at least.
@@ -70,6 +72,19 @@ def explain_products(pair: Pair) -> list[Found]:
     if match is not None:
         return [*causes_of(match, products, bias, factors), *_beside(measured, estimated)]
     return _winograd(products, measured, estimated)
+
+
+def explain_integers(pair: Pair) -> list[Found]:
+    """The causes at a place whose products are of integers, and so no FLOP: what it takes to make integers, and numbers again."""
+    values = sum(
+        each.calls * (prod(each.inputs[0]) + prod(each.outputs[0]))
+        for each in pair.shapes
+        if each.inputs and each.outputs
+    )
+    flop = pair.flop(pair.measured) - pair.flop(pair.estimated)
+    if not 0 < flop <= _CONVERSION * values:
+        return []
+    return [Found(causes.CONVERSION, flop, f"{flop / values:.3g} FLOP for each value that goes in or comes out")]
 
 
 def causes_of(match: Match, products: Sequence[Product], bias: int, factors: int = 0) -> list[Found]:

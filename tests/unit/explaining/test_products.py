@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from flopwatch.flops.operations import DType
+from flopwatch.flops.operations import DType, Operation
+from flopwatch.flops.tally import Tally
 from flopwatch.record import Shapes
 from tests.unit.explaining.sides import asked, causes, lanes, needs, of, ran
 
@@ -234,3 +235,12 @@ def test_the_derivative_of_attention_computes_the_scores_again() -> None:
         "computed again": 2 * each,
         "polynomials of functions": 2 * 8 * scores + multiplied - scores,
     }
+
+
+def test_integer_products_take_quantization() -> None:
+    op, rows, inner, columns = "quantized::linear_dynamic", 8, 64, 128
+    shapes = matrices(rows, inner, columns)
+    theirs = asked(Tally.of(Operation.INT_MAD, DType.INT8, instructions=shapes.mac), op, shapes)
+    ours = lanes(minmax=2 * rows * inner, mul=rows * inner + rows * columns)
+    assert causes(of(ran(ours, op), theirs)) == {"quantization": 3 * rows * inner + rows * columns}
+    assert causes(of(ran(lanes(fma=shapes.mac), op), theirs)) == {}
