@@ -25,7 +25,7 @@ from flopwatch.frameworks.torch.tracing.kernels import attention_as_on_cpu
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.meta import FollowingMeta
 from flopwatch.frameworks.torch.tracing.mode import Following, wants_gradients
-from flopwatch.frameworks.torch.tracing.programs import Called, call_through, set_training, step_through
+from flopwatch.frameworks.torch.tracing.programs import Called, call_through, hidden_in, set_training, step_through
 from flopwatch.frameworks.torch.tracing.twins import (
     NeedsDataError,
     Twins,
@@ -245,6 +245,7 @@ def _followed(
     hooks, activations = FollowingHooks(model), Activations(known)
     with hooks, following(ops.append, hooks, activations, inferring=inferring):
         step()
+    ops.extend(Op(name) for name in hidden_in(model))
     parts = hooks.parts[1:] if isinstance(model, Called) else hooks.parts
     return Found(ops, parts, hooks.notes, activations)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.jit import ScriptModule
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.optim import Optimizer
 
@@ -17,6 +18,8 @@ from flopwatch.frameworks.torch.running import step_of
 from flopwatch.frameworks.torch.tracing.twins import tensors_in
 from flopwatch.subjects.model import ModelSubject
 from flopwatch.subjects.model.inputs import DTYPES
+
+_HIDDEN = ("prim::mkldnn_convolution", "prim::MKLDNNGroup")
 
 
 class Called(nn.Module):
@@ -68,6 +71,15 @@ def set_training(model: nn.Module, train: bool) -> None:
         model.train(train)
     except NotImplementedError:
         return
+
+
+def hidden_in(model: nn.Module) -> Iterator[str]:
+    """Operators that scripted modules run where nobody who follows operators can see them: products on packed weights of oneDNN."""
+    for module in model.modules():
+        if isinstance(module, ScriptModule) and hasattr(module, "inlined_graph"):
+            graph: Any = module.inlined_graph  # held, since its nodes are not without it
+            for kind in _HIDDEN:
+                yield from [kind] * len(graph.findAllNodes(kind))
 
 
 def module_of(program: Any, arguments: tuple[Any, ...] = ()) -> nn.Module:

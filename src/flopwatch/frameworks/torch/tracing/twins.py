@@ -74,9 +74,9 @@ def _hook_alike(twin: torch.Tensor, tensor: torch.Tensor) -> None:
     """Whatever the user has done to gradients of a leaf is done to those of its twin."""
     if twin.requires_grad and tensor.is_leaf:
         for hook in (tensor._backward_hooks or {}).values():
-            twin.register_hook(hook)
+            twin.register_hook(hook)  # type: ignore[no-untyped-call]  # PyTorch left it untyped
         for hook in (getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values():
-            twin.register_post_accumulate_grad_hook(hook)
+            twin.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]  # as above
 
 
 def meta_of(tensor: torch.Tensor) -> torch.Tensor:
