@@ -25,15 +25,15 @@ def explain_sheet(explanation: Explanation, by: str = "cause", *, name: str = ""
     sizes = (Column("gap", "count", "FLOP"), Column("of the gap", "share"))
     rows: list[tuple[Value, ...]]
     if by == "cause":
-        columns = [Column("cause"), *sizes, Column("where"), Column("shown by")]
+        columns = [Column("cause"), *sizes, Column("where")]
         rows = [_cause_row(explanation, row) for row in explanation.rows]
         if left := [part.place for part in explanation.parts if part.unexplained]:
             unexplained = explanation.unexplained
-            rows.append((UNEXPLAINED, unexplained, _share(unexplained, gap), _where(left), "nothing"))
+            rows.append((UNEXPLAINED, unexplained, _share(unexplained, gap), _where(left)))
     else:
         columns = [Column(by), *sizes, Column("causes", "text", "FLOP")]
         rows = [_axis_row(explanation, label, parts) for label, parts in _grouped(explanation, by)]
-    return Sheet(title, tuple(columns), tuple(rows), _notes(explanation))
+    return Sheet(title, tuple(columns), tuple(rows), (*_notes(explanation), *(_shown(row) for row in explanation.rows)))
 
 
 def document(explanation: Explanation) -> dict[str, Any]:
@@ -70,10 +70,13 @@ def _place(part: Part) -> dict[str, Any]:
 
 
 def _cause_row(explanation: Explanation, row: Row) -> tuple[Value, ...]:
+    return (row.cause, row.flop, _share(row.flop, explanation.gap), _where(list(row.places)))
+
+
+def _shown(row: Row) -> str:
     shown = "; ".join(row.evidence[:_SENTENCES])
-    if len(row.evidence) > _SENTENCES:
-        shown += f"; and {len(row.evidence) - _SENTENCES} more"
-    return (row.cause, row.flop, _share(row.flop, explanation.gap), _where(list(row.places)), shown)
+    more = f"; and {len(row.evidence) - _SENTENCES} more" if len(row.evidence) > _SENTENCES else ""
+    return f"{row.cause}: {CAUSES[row.cause]} (shown by: {shown}{more})"
 
 
 def _share(flop: int, gap: int) -> float | None:
