@@ -9,6 +9,7 @@ import click
 import pytest
 
 from flopwatch import cli, counters, reports
+from flopwatch.explaining import CAUSES
 from flopwatch.flops.convention import CONVENTIONS
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +50,11 @@ def test_every_command_and_option_has_help_and_is_documented(name: str) -> None:
 @pytest.mark.parametrize("name", [*CONVENTIONS, *counters.NAMES, *reports.NAMES])
 def test_every_convention_counter_and_format_is_documented(name: str) -> None:
     assert name in text_of("docs/how-it-counts.md", "docs/command-line.md").lower()
+
+
+@pytest.mark.parametrize(("cause", "meaning"), CAUSES.items())
+def test_every_cause_of_a_gap_is_documented(cause: str, meaning: str) -> None:
+    assert f"| {cause} | {meaning} |" in text_of("docs/estimates.md")
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

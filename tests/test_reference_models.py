@@ -41,7 +41,7 @@ MODELS = {
     "vit_b_32": (4_409_186_304, 88_224_232),
     "vit_l_16": (61_554_712_576, 304_326_632),
     "swin_t": (4_490_566_656, 28_288_354),
-    "swin_v2_t": (4_938_464_256, 28_351_570),
+    "swin_v2_t": (5_939_690_496, 28_351_570),
     "maxvit_t": (5_558_046_720, 30_919_624),
     "r3d_18": (40_696_553_472, 33_371_472),
 }
@@ -62,8 +62,8 @@ def test_googlenet_has_two_more_classifiers_that_only_training_runs() -> None:
     assert record.params - auxiliary == 6_624_904
 
 
-def test_swin_v2_at_the_size_that_it_was_trained_for() -> None:
-    assert estimate_model(Request("swin_v2_t", shapes=("1x3x256x256",))).mac == 5_939_690_496
+def test_swin_v2_at_another_size_than_it_was_trained_for() -> None:
+    assert estimate_model(Request("swin_v2_t", shapes=("1x3x224x224",))).mac == 4_938_464_256
 
 
 def test_a_batch_costs_as_often_as_it_is_large() -> None:

@@ -111,6 +111,8 @@ def test_the_sheet_of_causes_sums_to_the_gap() -> None:
     assert sheet.notes == (
         f"explained: {100 * 2 * RESULTS / gap:.2f} % of the gap; rows sum to it: {gap:+,} FLOP",
         f"unexplained, place by place {VALUES:,} FLOP: twist twist {VALUES:+,}",
+        "partial sums: a sum is made in pieces, and the pieces are added up (shown by: additions beside the products: 2 for"
+        " each result)",
     )
     out = io.StringIO()
     reports.find("table").render(sheet, out)

@@ -29,8 +29,6 @@ _TORCHVISION = {
     "torchvision.models.segmentation": ("1x3x520x520", False),
     "torchvision.models.video.resnet": ("1x3x16x112x112", False),
     "torchvision.models.video": ("1x3x16x224x224", False),
-    "torchvision.models.inception": ("1x3x299x299", False),
-    "torchvision.models.quantization.inception": ("1x3x299x299", False),
     "torchvision.models": ("1x3x224x224", False),
 }
 
@@ -134,10 +132,17 @@ def _from_torchvision(name: str) -> Made:
     if listed or "segmentation" in home:
         options["weights_backbone"] = None
     model = models.get_model(name, **options)
-    shapes: tuple[Shape, ...] = (parse_shape(shape),)
+    crop = _crop(models, name)
+    shapes: tuple[Shape, ...] = (parse_shape(f"1x3x{crop}x{crop}" if crop else shape),)
     if "optical_flow" in home:
         shapes = (parse_shape("1x3x520x960"),) * 2
     return Made(model, shapes=shapes, listed=listed)
+
+
+def _crop(models: Any, name: str) -> int | None:
+    """The side of the images that a classifier was trained for, the smallest if there are weights for several; None for others."""
+    crops = [weights.transforms.keywords.get("crop_size") for weights in models.get_model_weights(name)]
+    return min((crop for crop in crops if isinstance(crop, int)), default=None)
 
 
 def _from_timm(name: str) -> Made:
