@@ -52,10 +52,8 @@ def main(base: str, folder: Path) -> int:
     held += [large <= LARGE_SECONDS, resident <= LARGE_BYTES]
     print()
     print(f"Llama of 405 billion parameters, {SEQUENCE:,} tokens, by its config.json, the whole process:")
-    print(
-        f"{large:.1f} s, of which {busy:.1f} s of work (limit {LARGE_SECONDS:g}: {_word(held[-2])}), {resident / 1e9:.2f} GB resident at its peak"
-    )
-    print(f"(limit {LARGE_BYTES / 1e9:g}: {_word(held[-1])}).")
+    print(f"{large:.1f} s, of which {busy:.1f} s of work (limit {LARGE_SECONDS:g}: {_word(held[-2])}),")
+    print(f"{resident / 1e9:.2f} GB resident at its peak (limit {LARGE_BYTES / 1e9:g}: {_word(held[-1])}).")
     return int(not all(held))
 
 
