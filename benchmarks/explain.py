@@ -68,6 +68,11 @@ def of(name: str, train: bool) -> dict[str, Any]:
     return found
 
 
+def percent(share: float) -> str:
+    """Rounded down: only everything is 100 %."""
+    return f"{int(share * 10_000) / 100:.2f} %"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help="default: all forty-four")
@@ -87,7 +92,7 @@ def main() -> int:
         rows.append(row)
         largest = ", ".join(f"{cause} {flop:+,}" for cause, flop in list(row["causes"].items())[:CAUSES])
         figures = " | ".join(f"{row[key]:,}" for key in ("mac", "estimated", "measured", "gap"))
-        print(f"| {name} | {figures} | {row['share']:.2%} | {largest} |", flush=True)
+        print(f"| {name} | {figures} | {percent(row['share'])} | {largest} |", flush=True)
     if given.json:
         Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
     short = [row["model"] for row in rows if row["share"] < given.least]

@@ -184,7 +184,7 @@ class Estimation:
         key = (op.name, id(op.arguments), id(op.outputs))
         found = self._alike.get(key)
         if found is None:
-            found = self._alike[key] = (op, worth_of(op), op.read, op.written)
+            found = self._alike[key] = (op, _tried(op), op.read, op.written)
         return found[1:]
 
     def see(self, op: Op) -> None:
@@ -238,6 +238,14 @@ class Estimation:
         """How many calls were counted, free and unknown."""
         unknown = sum(self._unknown.values())
         return Calls(self._counted, self._free, unknown, self._bytes, self._unknown_bytes)
+
+
+def _tried(op: Op) -> Worth:
+    """What a call is worth; unknown where a formula meets arguments that it was not made for (an overload on plain numbers)."""
+    try:
+        return worth_of(op)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, AssertionError):
+        return NotKnown(op.name)
 
 
 def _shapes(op: Op, work: Work | None = None) -> Shapes:

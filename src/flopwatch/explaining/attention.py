@@ -8,7 +8,7 @@ from flopwatch.explaining.causes import Found
 from flopwatch.explaining.functions import MERGES, MOST, named, rows_of, vectors_of, whole
 from flopwatch.explaining.lanes import FUSED, Lanes
 from flopwatch.explaining.pairing import Pair
-from flopwatch.explaining.sizes import COLUMNS, Product, derivatives_of, products_of, sized
+from flopwatch.explaining.sizes import COLUMNS, Product, derivatives_of, products_of, said, sized
 from flopwatch.flops.operations import Operation
 
 ADD, MUL, FMA = Operation.ADD, Operation.MUL, Operation.FMA
@@ -75,7 +75,7 @@ def _of_softmax(account: Account, products: list[Product], values: int, rows: in
     done, computed, blocks = made
     found = []
     if done != mac:
-        names = ", ".join(f"{name} to a multiple of {block}" for name, block in blocks.items())
+        names = said(blocks)
         shown = (
             f"products are those of sizes rounded up, {names}; what is left is a whole number for each function value"
         )
@@ -126,7 +126,7 @@ def _products(
     functions = [
         (one, apart // one) for one in vectors if apart and apart % one == 0 and 0 < apart // one <= _MULTIPLY_ADDS
     ]
-    made = [(sum(one.products for one in each), blocks) for blocks, each in sized(products, padding=True)]
+    made = [(sum(one.products for one in each), blocks) for blocks, each in sized(products, [True] * len(products))]
     for done, blocks in made if functions else ():
         for computed, fused in functions:
             if 0 <= measured.fused - done - fused * computed <= 2 * rows:

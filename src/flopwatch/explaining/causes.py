@@ -22,6 +22,7 @@ SHORTCUT = "branches not taken"
 COMPARED = "maxima by comparison"
 LANE_SUMS = "accumulators in lanes"
 FORMULATION = "another formulation"
+CONVERSION = "quantization"
 OVERHEAD = "division of work and addresses"
 BETWEEN = "between operators"
 FREE = "arithmetic of free operators"
@@ -35,7 +36,7 @@ CAUSES = {
     PADDED_LANES: "a size is rounded up to whole vectors or blocks, and what fills them is computed, too",
     MASKED_LANES: "lanes that a mask switched off, which count as if they computed",
     SCALING: "matrix products multiply what goes in or comes out by their factors, though these are 1",
-    ALGORITHM: "fewer or more products than the definition has: Winograd, FFT and the like",
+    ALGORITHM: "fewer products than the definition has, and additions that transform: Winograd",
     RECOMPUTED: "a kernel keeps no intermediate results, and computes them once more for the gradients",
     POLYNOMIAL: "a function value, one operation in the estimate, is a polynomial in instructions",
     ALPHA: "a + alpha * b is a multiply-add also where alpha is 1",
@@ -43,6 +44,7 @@ CAUSES = {
     COMPARED: "maxima are found by comparing and selecting, which is no arithmetic",
     LANE_SUMS: "sums are kept apart by lane and accumulator, which start at zero and are added up at the end",
     FORMULATION: "the same values by other steps than those of the formula",
+    CONVERSION: "numbers become integers before integer products, and their results numbers again",
     OVERHEAD: "scalar arithmetic that shares out the work or finds addresses",
     BETWEEN: "the framework's own arithmetic, while no operator runs",
     FREE: "operators that only move data compute nevertheless: random numbers, indices, scales",

@@ -10,7 +10,7 @@ from flopwatch.explaining.attention import explain_attention, explain_derivative
 from flopwatch.explaining.causes import Explanation, Found, Part
 from flopwatch.explaining.functions import explain_functions
 from flopwatch.explaining.pairing import Pair, pairs
-from flopwatch.explaining.products import explain_products
+from flopwatch.explaining.products import explain_integers, explain_products
 from flopwatch.explaining.values import explain_values
 from flopwatch.flops.operations import Operation
 from flopwatch.flops.tally import Tally
@@ -23,14 +23,19 @@ def explain(measured: Record, estimate: Record) -> Explanation:
     """Why a measurement and an estimate of the same model differ, in FLOP under the measured record's convention.
 
     Each cause is predicted from shapes or shown by the kinds of instructions that ran, or is not named: see `causes.CAUSES`, and
-    `Explanation.share` for how much of the gap that accounts for. Raises UsageError for a record whose counter did not tell
-    operations apart.
+    `Explanation.share` for how much of the gap that accounts for. Raises UsageError for records of different models, inputs,
+    datatypes or steps, and for one whose counter did not tell operations apart.
     """
     if measured.weighed:
         raise UsageError(
             "What hardware counted cannot be explained.",
             seen="It tells how much arithmetic there was, but not which.",
             todo="Count with --counter instrumented.",
+        )
+    if measured.command and estimate.command and measured.command != estimate.command:
+        raise UsageError(
+            "Measurement and estimate are not of the same thing.",
+            seen=f"One is of {', '.join(measured.command)}; the other of {', '.join(estimate.command)}.",
         )
     unknown = {each.name for each in estimate.unknown}
     known: dict[object, tuple[Found, ...]] = {}
@@ -66,9 +71,9 @@ def _whole(pair: Pair, unknown: set[str], left: int) -> list[Found]:
     """Places where the whole gap has one cause."""
     if not pair.place.op:
         return [] if pair.estimated else [Found(causes.BETWEEN, left, "no operator was running")]
-    names = [each.op for each in pair.shapes if each.op in unknown]
-    if names:
-        return [Found(causes.NO_FORMULA, left, f"{name} has no formula" if (name := names[0]) else "")]
+    nameless = [each.op for each in pair.shapes if each.op in unknown]
+    if nameless and left > 0:
+        return [Found(causes.NO_FORMULA, left, f"{nameless[0]} has no formula")]
     if not pair.estimated and pair.cells:
         name = pair.place.op.rpartition("::")[2]
         return [Found(causes.FREE, left, f"{name} computes nothing that a formula would count")]
@@ -77,6 +82,8 @@ def _whole(pair: Pair, unknown: set[str], left: int) -> list[Found]:
 
 def _rule(pair: Pair) -> Rule:
     estimated: Tally = pair.estimated
+    if any(key.operation is Operation.INT_MAD for key in estimated):
+        return explain_integers
     functions = any(key.operation is Operation.TRANSCENDENTAL for key in estimated)
     if pair.mac and is_derivative(pair):
         return explain_derivative

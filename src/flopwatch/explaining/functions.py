@@ -17,6 +17,8 @@ TRANSCENDENTAL = Operation.TRANSCENDENTAL
 
 # FLOP of one function value at most: a hyperbolic tangent in two parts comes near, and powers are more.
 MOST, _MOST_OF_POWERS = 160, 250
+# Functions that are the identity, or a straight line, for some values; kernels look whether all of a vector are such.
+_BRANCHES = ("elu", "selu", "celu", "softplus", "elu_backward", "softplus_backward")
 _POWERS = ("pow", "lgamma", "digamma", "erfinv")
 # Vectors that are worked on for each row, to put lanes together for its largest value and for its sum.
 MERGES = 8
@@ -52,7 +54,7 @@ def explain_functions(pair: Pair) -> list[Found]:
 
 def _value_by_value(pair: Pair, gap: int, values: int) -> list[Found]:
     each = whole(gap, values)
-    if gap < 0 and each < 0:
+    if gap < 0 and any(_base(shapes.op) in _BRANCHES for shapes in pair.shapes):
         return [Found(causes.SHORTCUT, gap, "fewer operations than the formula has beside its functions")]
     if not 0 <= each < _most(pair):
         return []
@@ -63,6 +65,10 @@ def _value_by_value(pair: Pair, gap: int, values: int) -> list[Found]:
     return [named(pair, gap, f"{each + 1} FLOP for each function value")]
 
 
+def _base(op: str) -> str:
+    return op.rpartition("::")[2].rstrip("_")
+
+
 def _on_average(pair: Pair, gap: int, values: int) -> list[Found]:
     if not 0 <= gap < _most(pair) * values:
         return []
@@ -70,7 +76,7 @@ def _on_average(pair: Pair, gap: int, values: int) -> list[Found]:
 
 
 def named(pair: Pair, flop: int, shown: str) -> Found:
-    return Found(causes.POLYNOMIAL, flop, f"{pair.place.op.rpartition('::')[2].rstrip('_')}: {shown}")
+    return Found(causes.POLYNOMIAL, flop, f"{_base(pair.place.op)}: {shown}")
 
 
 def rows_of(estimated: Lanes) -> int:

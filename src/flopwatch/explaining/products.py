@@ -11,7 +11,7 @@ from flopwatch.explaining import causes
 from flopwatch.explaining.causes import Found
 from flopwatch.explaining.lanes import Lanes
 from flopwatch.explaining.pairing import Pair
-from flopwatch.explaining.sizes import Product, Rounded, products_of, sized
+from flopwatch.explaining.sizes import POSITIONS, WIDTH, Product, Rounded, products_of, said, sized
 from flopwatch.flops.operations import Operation
 
 # Lanes of the widest vector: a sum that is kept apart by lane is added up in no more steps.
@@ -24,8 +24,12 @@ _STRAY = 64
 _PANEL = 64
 # Products of one place whose scalings are tried one by one.
 _FEW = 2
-# The most that Winograd's largest tiles and FFT save.
-_FEWEST = 8
+# FLOP that it takes at most to find the range of values, scale, round and clamp one.
+_CONVERSION = 8
+# Tiles of Winograd's filtering; transforms multiply a little, too.
+_TILES, _ALMOST = (2, 4, 6), 1.05
+# Additions of the transforms for each result, at least.
+_TRANSFORMS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,20 @@ def explain_products(pair: Pair) -> list[Found]:
     match = _roughly(products, measured)
     if match is not None:
         return [*causes_of(match, products, bias, factors), *_beside(measured, estimated)]
-    return _another_algorithm(products, measured, estimated)
+    return _winograd(products, measured, estimated)
+
+
+def explain_integers(pair: Pair) -> list[Found]:
+    """The causes at a place whose products are of integers, and so no FLOP: what it takes to make integers, and numbers again."""
+    values = sum(
+        each.calls * (prod(each.inputs[0]) + prod(each.outputs[0]))
+        for each in pair.shapes
+        if each.inputs and each.outputs
+    )
+    flop = pair.flop(pair.measured) - pair.flop(pair.estimated)
+    if not 0 < flop <= _CONVERSION * values:
+        return []
+    return [Found(causes.CONVERSION, flop, f"{flop / values:.3g} FLOP for each value that goes in or comes out")]
 
 
 def causes_of(match: Match, products: Sequence[Product], bias: int, factors: int = 0) -> list[Found]:
@@ -81,8 +98,7 @@ def causes_of(match: Match, products: Sequence[Product], bias: int, factors: int
         shown = "products are the multiply-accumulates less those on padding, to the digit"
         found.append(Found(causes.PADDING, 2 * (match.base - mac), shown))
     if match.products != match.base:
-        blocks = ", ".join(f"{name} to a multiple of {block}" for name, block in match.blocks.items())
-        shown = f"products are those of sizes rounded up, {blocks}, to the digit"
+        shown = f"products are those of sizes rounded up, {said(match.blocks)}, to the digit"
         found.append(Found(causes.PADDED_LANES, 2 * (match.products - match.base), shown))
     if match.scaled > factors:
         each = (
@@ -113,10 +129,12 @@ def match_products(products: Sequence[Product], done: int, summed: int, *, scali
     it takes to add up the lanes of a vector for each. `scaling` allows for multiplications by factors.
     """
     loose: Match | None = None
-    mac, padding = sum(each.mac for each in products), sum(each.padding for each in products)
     alone = sum(each.results for each in products if each.inner == 1)
-    for base in dict.fromkeys((mac - padding, mac)):
-        for blocks, made in sized(products, padding=base == mac):
+    for padding in _paddings(products):
+        base = sum(
+            each.mac if with_it else each.mac - each.padding for each, with_it in zip(products, padding, strict=True)
+        )
+        for blocks, made in sized(products, padding):
             computed, results = sum(each.products for each in made), sum(each.results for each in made)
             # A kernel may do more than the products, by a little: nothing else is worth looking at.
             if not 0 <= done - computed <= _most_scaled(products, results):
@@ -133,6 +151,13 @@ def match_products(products: Sequence[Product], done: int, summed: int, *, scali
                     return match
                 loose = loose or match
     return loose
+
+
+def _paddings(products: Sequence[Product]) -> list[tuple[bool, ...]]:
+    """Which of the products are made with padding: none, all, or one of two."""
+    some = any(each.padding for each in products)
+    uniform = [(with_it,) * len(products) for with_it in ((False, True) if some else (False,))]
+    return [*uniform, (False, True), (True, False)] if some and len(products) == 2 else uniform
 
 
 def _roughly(products: Sequence[Product], measured: Lanes) -> Match | None:
@@ -195,17 +220,34 @@ def _limit(products: Sequence[Product], made: Sequence[Rounded]) -> int:
     return sum((each.inner // 8 + _LANES) * size.results for each, size in zip(products, made, strict=True))
 
 
-def _another_algorithm(products: Sequence[Product], measured: Lanes, estimated: Lanes) -> list[Found]:
-    """Winograd's minimal filtering and FFT: at least one and a half times fewer products, for filters larger than one position."""
-    needed = sum(each.mac - each.padding for each in products)
-    done = measured.products
-    if any(each.kernel == 1 for each in products) or not 0 < 3 * done <= 2 * needed or _FEWEST * done < needed:
+def _winograd(products: Sequence[Product], measured: Lanes, estimated: Lanes) -> list[Found]:
+    """Winograd's minimal filtering: (t + 2)² products for each tile of t² results of a filter of 3 by 3.
+
+    It transforms what goes in and comes out, by additions: without these, products are missing for another reason.
+    """
+    results = sum(each.results for each in products)
+    if (
+        any(each.kernel != 9 or WIDTH not in each.sizes for each in products)
+        or measured[Operation.ADD] < _TRANSFORMS * results
+    ):
         return []
-    fewer = f"{needed / done:.2f} times fewer products than the definition has, without padding"
-    padding = -2 * sum(each.padding for each in products)
-    other = measured.products + measured.sums - 2 * needed - estimated[Operation.ADD]
-    found = [Found(causes.PADDING, padding, fewer)] if padding else []
-    return [*found, Found(causes.ALGORITHM, other, f"{fewer}; additions transform what goes in and comes out")]
+    needed = sum(each.mac - each.padding for each in products)
+    for tile in _TILES:
+        predicted = sum(_tiled(each, tile) for each in products)
+        if predicted <= measured.products <= min(_ALMOST * predicted, needed):
+            shown = f"{needed / measured.products:.2f} times fewer products than without: those of tiles of {tile} by {tile}"
+            padding = -2 * sum(each.padding for each in products)
+            other = measured.products + measured.sums - 2 * needed - estimated[Operation.ADD]
+            found = [Found(causes.PADDING, padding, "there is none in transformed tiles")] if padding else []
+            return [*found, Found(causes.ALGORITHM, other, f"{shown}; additions transform what goes in and comes out")]
+    return []
+
+
+def _tiled(each: Product, tile: int) -> int:
+    width = each.sizes[WIDTH]
+    height = each.sizes[POSITIONS] // width
+    tiles = -(-width // tile) * -(-height // tile)
+    return each.mac * tiles * (tile + 2) ** 2 // (9 * width * height)
 
 
 def _beside(measured: Lanes, estimated: Lanes) -> list[Found]:

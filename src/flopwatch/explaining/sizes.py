@@ -12,8 +12,11 @@ from flopwatch.record import Shapes
 COLUMNS, ROWS, INNER = "columns", "rows", "inner size"
 OUT, IN, CHANNELS, POSITIONS, WIDTH = "output channels", "input channels", "channels", "positions", "width"
 
-BLOCKS = (4, 8, 16, 32, 64, 2, 6, 12, 14, 24, 28, 48)
-"""What sizes are rounded up to, the likeliest first: lanes of vectors, then tiles of kernels."""
+EDGES = 0
+"""Not a multiple: what is left over whole vectors of eight is done in pieces of four, two and one, each in a vector of four."""
+
+BLOCKS = (4, 8, 16, 32, 64, EDGES)
+"""What sizes are rounded up to, the likeliest first: lanes of vectors, and tiles of kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def rounded(each: Product, blocks: Mapping[str, int], *, padding: bool) -> Round
         size = each.sizes.get(name)
         if size is None:
             continue
-        up = -(-size // block) * block
+        up = _up(size, block)
         over, under = over * up, under * size
         if name not in each.summed:
             more, less = more * up, less * size
@@ -84,21 +87,46 @@ def roundings(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
         yield from sorted(found, key=lambda each: sum(BLOCKS.index(block) for block in each.values()))
 
 
-def sized(products: Sequence[Product], *, padding: bool) -> Iterator[tuple[dict[str, int], list[Rounded]]]:
-    """All ways of rounding sizes up, the simplest first: of all products, or of one among several."""
+def sized(products: Sequence[Product], padding: Sequence[bool]) -> Iterator[tuple[dict[str, int], list[Rounded]]]:
+    """All ways of rounding sizes up, the likeliest first: of all products, or of one among several.
+
+    `padding` says for each product whether those with padding are made.
+    """
     names = tuple(dict.fromkeys(name for each in products for name in each.sizes))
     for blocks in roundings(names):
-        if any(all(each.sizes.get(name, block) % block == 0 for each in products) for name, block in blocks.items()):
+        if any(_even(products, name, block) for name, block in blocks.items()):
             continue  # nothing to round up: the same as without
-        made = [rounded(each, blocks, padding=padding) for each in products]
+        made = [rounded(each, blocks, padding=with_it) for each, with_it in zip(products, padding, strict=True)]
         if all(each is not None for each in made):
             yield blocks, [each for each in made if each is not None]
         if blocks and len(products) > 1:
             # One kernel rounds up its columns, the other one has whole ones already, or other columns altogether.
             for only in range(len(products)):
-                alone = [rounded(each, blocks if i == only else {}, padding=padding) for i, each in enumerate(products)]
+                alone = [
+                    rounded(each, blocks if i == only else {}, padding=padding[i]) for i, each in enumerate(products)
+                ]
                 if all(each is not None for each in alone):
                     yield blocks, [each for each in alone if each is not None]
+
+
+def said(blocks: Mapping[str, int]) -> str:
+    """What was rounded up, in words."""
+    words = [
+        f"{name} to a multiple of {block}" if block != EDGES else f"{name} by edges in vectors of four"
+        for name, block in blocks.items()
+    ]
+    return ", ".join(words)
+
+
+def _up(size: int, block: int) -> int:
+    if block == EDGES:
+        return size // 8 * 8 + 4 * (size % 8).bit_count()
+    return -(-size // block) * block
+
+
+def _even(products: Sequence[Product], name: str, block: int) -> bool:
+    sizes = [each.sizes[name] for each in products if name in each.sizes]
+    return all(_up(size, block) == size for size in sizes)
 
 
 def _convolution(shapes: Shapes) -> bool:
@@ -146,7 +174,8 @@ def _of_gradients(shapes: Shapes) -> list[Product]:
         if gradient:
             sizes = {OUT: outputs, IN: weight[1], POSITIONS: positions, WIDTH: out[-1]}
             if weight[1] == 1 and groups > 1:
-                sizes = {CHANNELS: weight[0], POSITIONS: positions, WIDTH: out[-1]}
+                # Kernels for dense convolutions take blocks of channels for the one that a group has.
+                sizes = {CHANNELS: weight[0], POSITIONS: positions, WIDTH: out[-1], IN: weight[1]}
             mac, padding = shapes.mac // wanted * shapes.calls, shapes.padding // wanted * shapes.calls
             results = prod(gradient[0]) * shapes.calls
             found.append(Product(mac, padding, results, inner, sizes, packed, kernel, (summed,)))

@@ -1,7 +1,7 @@
 """Causes in operators that work value by value, or sum up rows: functions, sums, norms, pools.
 
-An account of additions, multiplications and so on is made of what is left when the estimate is taken from the measurement. Each step takes
-out of it what it can show; what no step takes stays unexplained.
+An account of additions, multiplications and so on is made of what is left when the estimate is taken from the measurement.
+Each step takes out of it what it can show; what no step takes stays unexplained.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _STEPS = 15
 _VECTORS_OF_ROW, _STEPS_OF_WEIGHTS = 8, 16
 # Lanes of a short vector, which compilers make of code for one value after another.
 _SHORT = 4
+# Operators that take the square root of a sum of squares, and FLOP of one in two parts, at most.
+_HYPOTENUSES, _MOST_OF_HYPOTENUSE = ("abs", "hypot"), 160
 # A formulation of an operator needs so many operations more or less for a value than another one, at most.
 _STEPS_OF_VALUE = 6
 
@@ -42,8 +44,8 @@ def explain_values(pair: Pair) -> list[Found]:
     extent = Extent.of(pair.shapes)
     overhead = _sharing(pair, extent)
     account = Account(pair, measured if overhead or estimated.foreign else measured.together, estimated, found=overhead)
-    if any("fft" in each.op for each in pair.shapes):
-        _transform(account)
+    if any("fft" in each.op or ("linalg" in each.op and "norm" not in each.op) for each in pair.shapes):
+        _textbook(account)
         return account.found
     _addresses(account)
     _compared(account)
@@ -71,11 +73,12 @@ def _sharing(pair: Pair, extent: Extent) -> list[Found]:
     return [Found(causes.OVERHEAD, sum(foreign.values()) + fused, shown)]
 
 
-def _transform(account: Account) -> None:
-    """Butterflies of another radix, with other twiddle factors: not half as many operations more or less."""
+def _textbook(account: Account) -> None:
+    """Transforms by another radix, factorisations by blocks or sweeps: the estimate counts the loops of the textbook."""
     left = {operation: count for operation, count in account.left.items() if count}
-    if 2 * abs(account.total(left)) <= account.total(account.estimated.own):
-        account.explain(causes.FORMULATION, left, "a Fourier transform by another radix")
+    if abs(account.total(left)) <= account.total(account.estimated.own):
+        shown = "the estimate counts the loops of the textbook, libraries have others"
+        account.explain(causes.FORMULATION, left, shown)
 
 
 def _addresses(account: Account) -> None:
@@ -163,13 +166,17 @@ def _norm(account: Account, extent: Extent) -> None:
 
 def _norm_rows(account: Account) -> int:
     """Means of a norm: a square root for each in forward; in backward, as many as gradients of the weights."""
-    if account.estimated[SQRT]:
+    if account.estimated[SQRT] and any(_is_norm(each.op) for each in account.pair.shapes):
         return account.estimated[SQRT]
     return sum(
         each.calls * prod(each.outputs[1])
         for each in account.pair.shapes
         if "norm" in each.op and "backward" in each.op and len(each.outputs) > 1
     )
+
+
+def _is_norm(op: str) -> bool:
+    return "norm" in op.lower() or op.rpartition("::")[2].startswith(("std", "var"))
 
 
 def _whole(lanes: int, values: int) -> int:
@@ -274,6 +281,12 @@ def _steps(account: Account, extent: Extent) -> None:
     if results and total % results == 0 and abs(total // results) <= _STEPS_OF_VALUE:
         shown = f"{total // results:+d} FLOP for each value, a whole number"
         account.explain(causes.FORMULATION, left, shown)
+    elif (
+        any(each.op.rpartition("::")[2] in _HYPOTENUSES for each in shapes)
+        and 0 < total <= _MOST_OF_HYPOTENUSE * results
+    ):
+        shown = f"a hypotenuse that does not overflow: {total / results:.4g} FLOP more for each value"
+        account.explain(causes.POLYNOMIAL, left, shown)
     elif len(shapes) > 1 and abs(total) <= _STEPS_OF_VALUE * extent.largest:
         each = f"{total / extent.largest:+.3g} FLOP for each value on average"
         shown = f"one kernel for what the estimate makes of {len(shapes)} operators: {each}"

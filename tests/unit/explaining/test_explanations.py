@@ -87,6 +87,13 @@ def test_what_hardware_counted_cannot_be_explained() -> None:
         explain(measured, Record(counter="estimate", cells=()))
 
 
+def test_records_of_different_models_cannot_be_laid_side_by_side() -> None:
+    one = Record(counter="instrumented", command=("net", "1x3x224x224", "fp32", "inference"), cells=())
+    other = Record(counter="estimate", command=("net", "4x3x224x224", "fp32", "inference"), cells=())
+    with pytest.raises(UsageError, match="not of the same thing"):
+        explain(one, other)
+
+
 def two() -> tuple[Record, Record]:
     ours = (ran(lanes(fma=MAC, add=2 * RESULTS), "aten::linear"), ran(lanes(mul=VALUES), "mine::twist", "twist"))
     theirs = (asked(needs(fma=MAC), "aten::linear", LINEAR),)

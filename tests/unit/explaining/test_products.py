@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from flopwatch.flops.operations import DType
+from flopwatch.flops.operations import DType, Operation
+from flopwatch.flops.tally import Tally
 from flopwatch.record import Shapes
 from tests.unit.explaining.sides import asked, causes, lanes, needs, of, ran
 
@@ -119,6 +120,27 @@ def test_gradients_of_data_and_weights() -> None:
     assert causes(found) == {"padded lanes": 2 * (up - positions) * IN * OUT, "partial sums": sums}
 
 
+def test_gradients_of_single_channels_by_blocks() -> None:
+    side, kernel, channels, block = 7, 5, 96, 16
+    op, image, weight = "ConvolutionBackward0", (1, channels, side, side), (channels, 1, kernel, kernel)
+    each, inside = channels * (side * kernel) ** 2, channels * (side * kernel - 6) ** 2
+    shapes = Shapes(
+        "aten::convolution_backward",
+        1,
+        (image, image, weight),
+        (image, weight),
+        mac=2 * each,
+        padding=2 * (each - inside),
+    )
+    theirs = asked(needs(fma=2 * each), op, shapes, function="backward")
+    found = of(ran(lanes(fma=inside + block * inside), op, function="backward"), theirs)
+    assert causes(found) == {"padded lanes": 2 * (block - 1) * inside, "skipped padding": -4 * (each - inside)}
+    # Or one gradient without padding, and the other one with it, in vectors of eight positions.
+    filled = channels * kernel**2 * 56
+    found = of(ran(lanes(fma=inside + filled), op, function="backward"), theirs)
+    assert causes(found) == {"padded lanes": 2 * (filled - each), "skipped padding": -2 * (each - inside)}
+
+
 def test_gradients_that_meet_are_summed_by_multiply_adds() -> None:
     shapes = matrices(32, 64, 16)
     met = Shapes("aten::add", 1, ((32, 16), (32, 16)), ((32, 16),))
@@ -133,6 +155,16 @@ def test_sharing_out_the_work_in_double_precision() -> None:
     assert causes(found) == {"skipped padding": -2 * PADDING, "division of work and addresses": 32 + 24 + 8}
 
 
+def test_edges_of_matrices_fill_short_vectors() -> None:
+    rows, inner, columns = 1024, 128, 31
+    filled = 24 + 3 * 4  # 31 is three vectors of eight, and a four, a two and a one in vectors of four
+    shapes = matrices(rows, inner, columns)
+    found = of(
+        ran(lanes(fma=rows * inner * filled), "aten::matmul"), asked(needs(fma=shapes.mac), "aten::matmul", shapes)
+    )
+    assert causes(found) == {"padded lanes": 2 * rows * inner * (filled - columns)}
+
+
 def test_winograd_makes_fewer_products() -> None:
     fewer = MAC * 16 // 36  # F(2 x 2, 3 x 3): 16 products for 4 results of 9 each
     transforms = 32 * RESULTS
@@ -140,6 +172,13 @@ def test_winograd_makes_fewer_products() -> None:
     found = of(ran(lanes(fma=fewer, add=transforms), CONV), asked(needs(fma=MAC), CONV, shapes))
     assert causes(found) == {"another algorithm for the products": 2 * fewer + transforms - 2 * MAC}
     assert "2.25 times fewer products" in found.rows[0].evidence[0]
+
+
+def test_a_wrong_formula_is_no_other_algorithm() -> None:
+    ours = ran(lanes(fma=MAC, add=RESULTS), CONV)
+    twice = Shapes(CONV, 1, conv().inputs, conv().outputs, mac=2 * MAC)
+    found = of(ours, asked(needs(fma=2 * MAC), CONV, twice))
+    assert causes(found) == {}
 
 
 def test_what_no_shape_predicts_stays_unexplained() -> None:
@@ -196,3 +235,12 @@ def test_the_derivative_of_attention_computes_the_scores_again() -> None:
         "computed again": 2 * each,
         "polynomials of functions": 2 * 8 * scores + multiplied - scores,
     }
+
+
+def test_integer_products_take_quantization() -> None:
+    op, rows, inner, columns = "quantized::linear_dynamic", 8, 64, 128
+    shapes = matrices(rows, inner, columns)
+    theirs = asked(Tally.of(Operation.INT_MAD, DType.INT8, instructions=shapes.mac), op, shapes)
+    ours = lanes(minmax=2 * rows * inner, mul=rows * inner + rows * columns)
+    assert causes(of(ran(ours, op), theirs)) == {"quantization": 3 * rows * inner + rows * columns}
+    assert causes(of(ran(lanes(fma=shapes.mac), op), theirs)) == {}

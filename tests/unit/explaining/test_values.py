@@ -188,6 +188,12 @@ def test_branches_that_values_do_not_take() -> None:
     assert causes(found) == {"branches not taken": -VALUES}
 
 
+def test_other_functions_have_no_branches() -> None:
+    op = "aten::gelu"
+    ours = ran(lanes(mul=VALUES), op)
+    assert causes(of(ours, asked(needs(add=VALUES, mul=3 * VALUES, transcendental=VALUES), op, alike(op)))) == {}
+
+
 def test_boxes_that_are_suppressed_are_compared_with_no_other() -> None:
     op, boxes = "torchvision::nms", 300
     shapes = Shapes(op, 1, ((boxes, 4), (boxes,)), ((68,),))
@@ -203,7 +209,7 @@ def test_weights_of_a_resized_image_for_each_value() -> None:
     assert causes(found) == {"division of work and addresses": 2 * VALUES + 3 * VALUES + 2 * VALUES}
 
 
-def test_another_radix_of_a_transform() -> None:
+def test_loops_of_the_textbook() -> None:
     op = "aten::fft_rfft"
     shapes = Shapes(op, 1, ((8, 100),), ((8, 51),))
     found = of(ran(lanes(wide=4, add=4000, mul=2400), op), asked(needs(add=2000, fma=1000, mul=500), op, shapes))
@@ -227,3 +233,10 @@ def test_few_maxima_by_instructions() -> None:
     op = "aten::max_pool1d"
     theirs = asked(needs(minmax=3 * VALUES), op, Shapes(op, 1, ((1, CHANNELS, 2 * SIDE * SIDE),), (IMAGE,)))
     assert causes(of(ran(lanes(minmax=VALUES // 2), op), theirs)) == {"maxima by comparison": VALUES // 2 - 3 * VALUES}
+
+
+def test_magnitudes_of_complex_numbers() -> None:
+    op = "aten::abs"
+    ours = ran(lanes(add=50 * VALUES, mul=40 * VALUES, fma=10 * VALUES, div=VALUES, sqrt=VALUES), op)
+    found = of(ours, asked(needs(mul=VALUES, fma=VALUES, sqrt=VALUES), op, alike(op)))
+    assert causes(found) == {"polynomials of functions": (50 + 40 + 20 + 1 + 1 - 1 - 2 - 1) * VALUES}

@@ -18,7 +18,7 @@ def contract(numbers: Numbers | Array, left: Named, right: Named, kept: set[str]
     Then each combination of all dimensions is one multiply-accumulate; without a dimension to sum, one multiplication.
     Also gives what comes out.
     """
-    sizes = {**right, **left, **{name: max(left[name], right[name]) for name in left.keys() & right.keys()}}
+    sizes = {**right, **left, **{name: _both(left[name], right[name]) for name in left.keys() & right.keys()}}
     gone = sizes.keys() - kept
     works: list[Work] = []
     parts: list[dict[str, int]] = []
@@ -28,9 +28,14 @@ def contract(numbers: Numbers | Array, left: Named, right: Named, kept: set[str]
         works.append(work(numbers, add=prod(one.values()) - prod(rest.values()) if prod(one.values()) else 0))
         parts.append(rest)
     summed = parts[0] | parts[1]
-    combinations = prod(max(parts[0].get(name, 1), parts[1].get(name, 1)) for name in summed)
+    combinations = prod(_both(parts[0].get(name, 1), parts[1].get(name, 1)) for name in summed)
     works.append(work(numbers, mac=combinations) if gone else work(numbers, mul=combinations))
     return total(works), {name: size for name, size in sizes.items() if name in kept}
+
+
+def _both(one: int, other: int) -> int:
+    """The size of a dimension that two tensors share: a 1 stretches, to nothing as well."""
+    return one * other if 0 in (one, other) else max(one, other)
 
 
 def einsum(

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import nn
+from torch.jit import ScriptModule
 
 from flopwatch.subjects.model.randomness import RandomStates
 
@@ -17,10 +18,10 @@ def untouched(model: nn.Module, *, training: bool = False) -> Iterator[None]:
 
     Parameters are restored with `training` only, when an optimizer may write to them: it costs a copy of the model.
     """
-    flags = [(module, module.training) for module in model.modules()]
+    flags = [(module, module.training) for module in model.modules() if hasattr(module, "training")]
     held = [(holder, dict(holder)) for module in model.modules() for holder in _holders(module)]
     tensors = list(model.buffers()) + (list(model.parameters()) if training else [])
-    copies = [(tensor, tensor.detach().clone()) for tensor in tensors]
+    copies = [(tensor, tensor.detach().clone()) for tensor in tensors if tensor.layout is torch.strided]
     gradients = [(parameter, parameter.grad, parameter.requires_grad) for parameter in model.parameters()]
     # A gradient that is added to would change in place: the run gets none, the old objects come back afterwards.
     for parameter, gradient, _ in gradients:
@@ -49,4 +50,6 @@ def untouched(model: nn.Module, *, training: bool = False) -> Iterator[None]:
 
 
 def _holders(module: nn.Module) -> tuple[dict[str, torch.Tensor | None], ...]:
+    if isinstance(module, ScriptModule):  # nothing can be put in the place of what it holds
+        return ()
     return module._buffers, module._parameters  # type: ignore[return-value]  # parameters are tensors

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flopwatch.events import Array, Op
-from flopwatch.flops.classify import Unknown
 from flopwatch.flops.formulas import Numbers, Work, estimate
 from flopwatch.flops.formulas.contraction import chain, einsum, power_products
 from flopwatch.flops.formulas.distances import distances, distances_backward
@@ -121,9 +120,13 @@ def test_powers_by_squaring(exponent: int) -> None:
 
 
 def test_a_negative_power_has_an_inverse_in_it() -> None:
-    assert estimate(Op("aten::linalg_matrix_power", {"self": Array((3, 3)), "n": -1})) == Unknown(
-        "aten::linalg_matrix_power"
-    )
+    def power(exponent: int, *sizes: int) -> Any:
+        return estimate(Op("aten::linalg_matrix_power", {"self": Array(sizes), "n": exponent}))
+
+    inverse = estimate(Op("aten::linalg_inv_ex", {"A": Array((2, 3, 3))}))
+    assert power(-1, 2, 3, 3) == inverse
+    assert power(-3, 2, 3, 3) == inverse + power(3, 2, 3, 3)
+    assert power(3, 2, 3, 3).mac == 2 * 2 * 3 * 3 * 3
 
 
 def distance(a: Any, b: Any, power: float) -> Any:

@@ -583,9 +583,12 @@ def test_a_shape_that_the_model_refuses_is_its_own_error_with_the_shapes() -> No
     )
 
 
-def test_lazy_models_have_to_be_run_once() -> None:
+def test_lazy_models_get_their_parameters_in_a_copy() -> None:
+    model = nn.Sequential(nn.LazyConv2d(OUT, 3), nn.Flatten(), nn.LazyLinear(IN))
+    assert mac(model, numbers(BATCH, IN, 5, 5)) == BATCH * (3 * 3) * 9 * IN * OUT + BATCH * (3 * 3 * OUT) * IN
+    assert isinstance(model[0], nn.LazyConv2d)
     with pytest.raises(UsageError, match="shapes are not known yet"):
-        estimate(nn.Sequential(nn.LazyLinear(OUT)), numbers(BATCH, IN))
+        estimate(model, numbers(BATCH, IN, 2, 2))
 
 
 def test_what_cannot_be_called_is_refused() -> None:

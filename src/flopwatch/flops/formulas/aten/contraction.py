@@ -7,9 +7,10 @@ from math import inf, prod
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.classify import Unknown
-from flopwatch.flops.formulas import Work, formula, work
+from flopwatch.flops.formulas import Work, formula, numbers_of, work
 from flopwatch.flops.formulas.contraction import chain, contract, einsum, power_products
 from flopwatch.flops.formulas.distances import distances, distances_backward
+from flopwatch.flops.formulas.factorisations import inverse
 from flopwatch.flops.formulas.products import broadcast, product
 
 
@@ -105,14 +106,13 @@ def _chain(matrices: Sequence[Array]) -> Work:
 
 
 @formula("aten::linalg_matrix_power", "aten::matrix_power")
-def matrix_power(op: Op) -> Work | Unknown:
-    """Repeated squaring; a negative power has an inverse in it and stays unknown here."""
+def matrix_power(op: Op) -> Work:
+    """Repeated squaring; a negative power is that of the inverse."""
     matrix: Array = op.arguments["self"]
     exponent: int = op.arguments["n"]
-    if exponent < 0:
-        return Unknown(op.name)
     width = matrix.shape[-1]
-    return work(matrix, mac=power_products(exponent) * matrix.size * width)
+    made = work(matrix, mac=power_products(abs(exponent)) * matrix.size * width)
+    return made if exponent >= 0 else prod(matrix.shape[:-2]) * inverse(numbers_of(matrix), width) + made
 
 
 @formula("aten::_compute_linear_combination")

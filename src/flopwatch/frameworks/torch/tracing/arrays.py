@@ -13,6 +13,10 @@ _SHORT = 1 << 12
 _NAMES: dict[torch.dtype, str] = {}
 
 
+# Other layouts (of oneDNN, of sequences) hold all their elements.
+_SPARSE = frozenset((torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
+
+
 def array_of(tensor: torch.Tensor) -> Array:
     """Shape and datatype of a tensor.
 
@@ -27,7 +31,7 @@ def array_of(tensor: torch.Tensor) -> Array:
             (len(sizes), *map(max, *sizes)) if len(sizes) > 1 else (len(sizes), *sizes[0]), name, tensor.numel()
         )
     shape = tuple(tensor.shape)
-    if tensor.layout is not torch.strided:
+    if tensor.layout in _SPARSE:
         held = _values(tensor)
         return Array(shape, name, max(held, 0), held)
     if 0 in (strides := tensor.stride()):

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.jit import ScriptModule
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
-from torch.utils._python_dispatch import _disable_current_modes
 
 from flopwatch.errors import FlopwatchError, UsageError
 from flopwatch.events import Op
 from flopwatch.frameworks import Part, Traced
 from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
+from flopwatch.frameworks.torch.tracing.keeping import asked_alone, kept
 from flopwatch.frameworks.torch.tracing.kernels import attention_as_on_cpu
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.meta import FollowingMeta
-from flopwatch.frameworks.torch.tracing.mode import Following
-from flopwatch.frameworks.torch.tracing.programs import Called, set_training, step_through
+from flopwatch.frameworks.torch.tracing.mode import Following, wants_gradients
+from flopwatch.frameworks.torch.tracing.programs import Called, call_through, hidden_in, set_training, step_through
 from flopwatch.frameworks.torch.tracing.twins import (
     NeedsDataError,
     Twins,
     arguments_of,
+    checked,
     meta_of,
     optimizing,
     replaced,
@@ -36,7 +38,6 @@ from flopwatch.frameworks.torch.tracing.twins import (
 )
 from flopwatch.frameworks.torch.untouched import untouched
 from flopwatch.subjects.model import ModelSubject
-from flopwatch.subjects.model.randomness import RandomStates
 
 Emit = Callable[[Op], None]
 
@@ -65,6 +66,7 @@ def trace(subject: ModelSubject, emit: Emit, *, train: bool) -> Traced:
     """
     alone = _turn.acquire(timeout=_PATIENCE)
     try:
+        subject = _initialized(subject)
         found, how = _found(subject, train)
     finally:
         if alone:
@@ -84,39 +86,55 @@ def trace(subject: ModelSubject, emit: Emit, *, train: bool) -> Traced:
 
 
 def _found(subject: ModelSubject, train: bool) -> tuple[Found, str]:
-    _check(subject)
     ways: list[tuple[str, Callable[[ModelSubject, bool], Found]]] = [("meta", on_meta), ("fake", on_fake)]
-    if train and any(isinstance(module, nn.RNNBase) for module in subject.model.modules()):
+    if (train or isinstance(subject.model, Called)) and any(
+        isinstance(module, nn.RNNBase) for module in subject.model.modules()
+    ):
         ways.reverse()  # a CPU takes the steps of recurrent layers together, of whose gradients the sums differ
-    first: Exception | None = None
+    errors: list[Exception] = []
     for name, follow in ways:
         try:
             return follow(subject, train), f"on {name} tensors: nothing was computed"
         except FlopwatchError:
             raise
         except Exception as error:
-            if first is not None and _said(error) == _said(first) and not _is_small(subject.model):
-                raise _as_seen(first, subject) from first  # the model's own error, most likely
-            first = first or error
+            errors.append(error)
             if _asks_for_data(error):
                 break
-    assert first is not None
-    if any(tensor.is_meta for tensor in subject.model.parameters()) and subject.rebuild is None:
-        raise _as_seen(first, subject) from first
+    # Out here: a program may raise one object again and again, and an error must not be its own cause.
+    first, last = errors[0], errors[-1]
+    own = len(errors) == len(ways) and _said(first) == _said(last) and not _is_small(subject.model)
+    if own or (any(tensor.is_meta for tensor in subject.model.parameters()) and subject.rebuild is None):
+        raise _as_seen(first, subject)
     try:
         return for_real(subject.real(), train), f"by a real run, since {_reason(first)}"
     except FlopwatchError:
         raise
     except Exception as error:
-        raise _as_seen(error, subject) from error
+        last = error
+    raise _as_seen(last, subject)
 
 
-def _check(subject: ModelSubject) -> None:
-    if any(isinstance(each, (UninitializedParameter, UninitializedBuffer)) for each in subject.model.parameters()):
+def _initialized(subject: ModelSubject) -> ModelSubject:
+    """A model with lazy modules as a copy, which a first call has given its parameters; others as they are."""
+    if not any(_is_lazy(each) for each in (*subject.model.parameters(), *subject.model.buffers())):
+        return subject
+    model = copy.deepcopy(subject.model)
+    arguments, kwargs = arguments_of((tuple(subject.arguments), dict(subject.kwargs)), Twins(_copied), keep=False)
+    try:
+        with kept(model), asked_alone(model), torch.no_grad():
+            model(*arguments, **kwargs)
+    except Exception as error:
         raise UsageError(
             f"{subject.name} has parameters whose shapes are not known yet.",
+            seen=f"A first call raised {type(error).__name__}: {str(error).partition(chr(10))[0]}",
             todo="Run it once on an input, so that its lazy modules are initialized.",
-        )
+        ) from error
+    return replace(subject, model=model)
+
+
+def _is_lazy(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, (UninitializedParameter, UninitializedBuffer))
 
 
 def on_meta(subject: ModelSubject, train: bool) -> Found:
@@ -143,6 +161,7 @@ def on_fake(subject: ModelSubject, train: bool) -> Found:
     fake = FakeTensorMode(allow_non_fake_inputs=True)
 
     def twin(tensor: torch.Tensor) -> torch.Tensor:
+        checked(tensor)
         device = "cpu" if tensor.is_meta else tensor.device
         with fake:
             return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device)
@@ -162,27 +181,34 @@ def _with_twins(
 ) -> Found:
     model: nn.Module = subject.model
     optimizers = model.optimizers if isinstance(model, Called) else ()
-    with _kept(model), replaced(model, twins), optimizing(optimizers, twins):
+    with kept(model), replaced(model, twins), optimizing(optimizers, twins):
         set_training(model, train)
         arguments, kwargs = arguments_of((tuple(subject.arguments), dict(subject.kwargs)), twins, keep=keep)
-        return _run(model, arguments, kwargs, train, following, Activations(twins.all), around)
+        return _run(model, arguments, kwargs, train, following, twins.all, around)
 
 
 def for_real(subject: ModelSubject, train: bool) -> Found:
     """Follow it while it computes."""
     model: nn.Module = subject.model
-    arguments, kwargs = tuple(subject.arguments), dict(subject.kwargs)
+    copies = Twins(_copied)
     with ExitStack() as stack:
-        stack.enter_context(_kept(model))
+        stack.enter_context(kept(model))
         if isinstance(model, Called):  # it may do anything: it gets copies
-            copies = Twins(lambda tensor: tensor.detach().clone())
             stack.enter_context(replaced(model, copies))
             stack.enter_context(optimizing(model.optimizers, copies))
         else:
             stack.enter_context(untouched(model, training=train))
+            copies.keep((*model.parameters(), *model.buffers()))
         set_training(model, train)
-        known = Activations([*model.parameters(), *model.buffers(), *tensors_in((arguments, kwargs))])
+        arguments, kwargs = arguments_of((tuple(subject.arguments), dict(subject.kwargs)), copies, keep=False)
+        known = [*model.parameters(), *model.buffers(), *tensors_in((arguments, kwargs))]
         return _run(model, arguments, kwargs, train, Following, known, nullcontext())
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy to write to; where PyTorch would not let anybody write, the tensor itself."""
+    plain = tensor.layout is torch.strided and not tensor.is_nested and 0 not in tensor.stride()
+    return tensor.detach().clone() if plain else tensor
 
 
 def _run(
@@ -191,66 +217,45 @@ def _run(
     kwargs: dict[str, Any],
     train: bool,
     following: type[Following],
-    activations: Activations,
+    known: Iterable[torch.Tensor],
     around: AbstractContextManager[Any],
 ) -> Found:
+    """Follow one step; an inference that needs gradients within (forces are those of energies) is followed once more with them."""
+    with asked_alone(model), around:
+        if train or isinstance(model, Called):
+            return _followed(model, following, known, step_through(model, arguments, kwargs, train=train))
+        try:
+            step = step_through(model, arguments, kwargs, train=False)
+            return _followed(model, following, known, step, inferring=True)
+        except RuntimeError as error:
+            if not wants_gradients(error):
+                raise
+        return _followed(model, following, known, partial(call_through(model), *arguments, **kwargs))
+
+
+def _followed(
+    model: nn.Module,
+    following: type[Following],
+    known: Iterable[torch.Tensor],
+    step: Callable[[], Any],
+    *,
+    inferring: bool = False,
+) -> Found:
     ops: list[Op] = []
-    hooks = FollowingHooks(model)
-    step = step_through(model, arguments, kwargs, train=train)
-    with ExitStack() as stack:
-        stack.enter_context(_disable_current_modes())  # of whoever asks: they are not to see what we do
-        if not isinstance(model, Called):
-            stack.enter_context(torch.inference_mode(False))
-            stack.enter_context(torch.enable_grad())
-        stack.enter_context(_uncompiled())
-        stack.enter_context(hooks)
-        stack.enter_context(around)
-        stack.enter_context(following(ops.append, hooks, activations))
+    hooks, activations = FollowingHooks(model), Activations(known)
+    with hooks, following(ops.append, hooks, activations, inferring=inferring):
         step()
+    ops.extend(Op(name) for name in hidden_in(model))
     parts = hooks.parts[1:] if isinstance(model, Called) else hooks.parts
     return Found(ops, parts, hooks.notes, activations)
 
 
-@contextmanager
-def _kept(model: nn.Module) -> Iterator[None]:
-    """Leave the attributes of modules, training flags among them, and random numbers as they were."""
-    attributes = [(vars(module), dict(vars(module))) for module in model.modules()]
-    flags = [
-        (module, module.training)
-        for module in model.modules()
-        if isinstance(module, ScriptModule) and hasattr(module, "training")
-    ]
-    gradients = [(tensor, tensor.grad) for tensor in model.tensors] if isinstance(model, Called) else []
-    states = RandomStates()
-    try:
-        yield
-    finally:
-        states.restore()
-        for tensor, gradient in gradients:
-            tensor.grad = gradient
-        for module, flag in flags:
-            if module.training is not flag:
-                module.training = flag
-        for now, before in attributes:
-            if list(now) != list(before) or any(now[name] is not value for name, value in before.items()):
-                now.clear()
-                now.update(before)
-
-
-@contextmanager
-def _uncompiled() -> Iterator[None]:
-    """Run what was compiled as if it had not been: whoever has compiled anything has loaded the compiler."""
-    if "torch._dynamo" not in sys.modules:
-        yield
-        return
-    with torch.compiler.set_stance("force_eager"):
-        yield
-
-
 def _asks_for_data(error: BaseException | None) -> bool:
-    while error is not None:
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
         if isinstance(error, NeedsDataError):
             return True
+        seen.append(error)
         error = error.__cause__ or error.__context__
     return False
 
@@ -270,14 +275,16 @@ def _reason(error: Exception) -> str:
 
 
 def _as_seen(error: Exception, subject: ModelSubject) -> Exception:
-    """The error as it is, but for a model that wants a device which is not here."""
+    """The error as it is, but for a model that wants a device which is not here; that one says where it comes from."""
     said = str(error)
     if any(each in said for each in _WANTS_CUDA) and not torch.cuda.is_available():
-        return UsageError(
+        wanted = UsageError(
             f"{subject.name} needs CUDA, which is not to be had here.",
             seen=said.partition("\n")[0],
             todo="Let it take the device of its input instead of naming one.",
         )
+        wanted.__cause__ = error
+        return wanted
     return error
 
 

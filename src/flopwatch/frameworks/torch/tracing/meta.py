@@ -29,8 +29,8 @@ class FollowingMeta(Following):  # type: ignore[no-untyped-call]  # PyTorch left
     tensor that such a one was written to keeps its old content, which nobody may look at from then on.
     """
 
-    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations) -> None:
-        super().__init__(emit, hooks, activations)
+    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations, *, inferring: bool = False) -> None:
+        super().__init__(emit, hooks, activations, inferring=inferring)
         self._stale: dict[int, torch.UntypedStorage] = {}
 
     def _key(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

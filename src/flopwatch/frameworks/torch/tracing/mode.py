@@ -16,11 +16,26 @@ from flopwatch.frameworks.torch.tracing.hooks import FollowingHooks
 from flopwatch.frameworks.torch.tracing.memo import recall, remember
 from flopwatch.frameworks.torch.tracing.memory import Activations
 from flopwatch.frameworks.torch.tracing.plans import Plan, plan_of
+from flopwatch.frameworks.torch.tracing.twins import SPARSE, NeedsDataError
 
 Emit = Callable[[Op], None]
 
 # Tensors that are not made of other tensors.
 _PLAIN = frozenset((torch.Tensor, nn.Parameter, nn.Buffer, FakeTensor))
+
+_DOTS = "aten::linalg_vecdot"
+_DUAL = frozenset(("aten::_make_dual", "aten::_unpack_dual"))  # forward differentiation
+# Of complex numbers they are defined as three of real ones.
+_REAL_PARTS = frozenset(f"aten::conv{kind}{dims}d" for kind in ("", "_transpose") for dims in (1, 2, 3))
+
+
+class WantsGradientsError(RuntimeError):
+    """The program wants gradients, which there are none of in inference mode."""
+
+
+def wants_gradients(error: BaseException) -> bool:
+    """Whether a program failed because it wants gradients."""
+    return isinstance(error, WantsGradientsError) or "does not require grad" in str(error)
 
 
 class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch left it untyped
@@ -32,8 +47,9 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
 
     supports_higher_order_operators = True
 
-    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations) -> None:
+    def __init__(self, emit: Emit, hooks: FollowingHooks, activations: Activations, *, inferring: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # as above
+        self._inferring = inferring
         self._emit, self._hooks, self._activations = emit, hooks, activations
         self._scopes = hooks.scopes
 
@@ -49,6 +65,8 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         plan = plan_of(func)
         if plan.question:
             return func(*args, **given)
+        if self._inferring and (torch.is_grad_enabled() or plan.name in _DUAL):
+            raise WantsGradientsError("gradients are switched on within an inference")
         if not self._hooks.blind:
             return self._follow(func, plan, args, given)
         self._hooks.enter(plan.name)
@@ -58,12 +76,14 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
             self._hooks.leave()
 
     def _follow(self, func: Any, plan: Plan, args: Sequence[Any], given: dict[str, Any]) -> Any:
-        if plan.composite:
+        if plan.composite or (plan.name in _REAL_PARTS and args[0].is_complex()):
             with self:
                 result = func.decompose(*args, **given)
             if result is not NotImplemented:
                 return result
         scope = self._scopes.current
+        if scope.op == _DOTS and not plan.views:
+            return self._dots(func, plan, args, given)
         key = self._key(func, plan, args, given)
         known = None if key is None else recall(key)
         if known is not None:
@@ -81,12 +101,26 @@ class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
             self._keep(result, scope.layer)
         return result
 
+    def _dots(self, func: Any, plan: Plan, args: Sequence[Any], given: dict[str, Any]) -> Any:
+        """Many dot products at once, which come as one product of all elements and a sum where gradients are recorded."""
+        result = self._run(func, plan, tuple(args), given)
+        if plan.name == "aten::mul":
+            arguments = {"x": value_of(args[0]), "y": value_of(args[1])}
+            self._emit(Op(_DOTS, arguments, tuple(_outputs(result)), self._scopes.current))
+        elif plan.name != "aten::sum":
+            self._emit(Op(plan.name, plan.arguments(args, given), tuple(_outputs(result)), self._scopes.current))
+        self._keep(result, self._scopes.current.layer)
+        return result
+
     def _key(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """What tells this call from others, if its results need not be asked for twice."""
         return None
 
     def _run(self, func: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if type(result) is FakeTensor and result.layout is not torch.strided:
+            raise NeedsDataError(SPARSE)
+        return result
 
     def _keep(self, result: Any, layer: str) -> None:
         if isinstance(result, torch.Tensor):

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.jit import ScriptModule
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.optim import Optimizer
 
@@ -17,6 +18,8 @@ from flopwatch.frameworks.torch.running import step_of
 from flopwatch.frameworks.torch.tracing.twins import tensors_in
 from flopwatch.subjects.model import ModelSubject
 from flopwatch.subjects.model.inputs import DTYPES
+
+_HIDDEN = ("prim::mkldnn_convolution", "prim::MKLDNNGroup")
 
 
 class Called(nn.Module):
@@ -40,15 +43,24 @@ class Called(nn.Module):
                 self.tensors.append(value)
 
 
+def call_through(model: nn.Module) -> Callable[..., Any]:
+    """What is to be called: wrappers that spread a batch over devices are left aside."""
+    if isinstance(model, Called):
+        return model.function
+    if isinstance(model, (DataParallel, DistributedDataParallel)):
+        inner: nn.Module = model.module
+        return inner
+    return model
+
+
 def step_through(
     model: nn.Module, arguments: tuple[Any, ...], kwargs: Mapping[str, Any], *, train: bool
 ) -> Callable[[], None]:
-    """One step of what is to be followed: a function is called as it is; wrappers that spread a batch over devices are left aside."""
-    if isinstance(model, Called):
-        return step_of(model, arguments, kwargs, train=train, call=model.function)
-    if isinstance(model, (DataParallel, DistributedDataParallel)):
-        return step_of(model.module, arguments, kwargs, train=train)
-    return step_of(model, arguments, kwargs, train=train)
+    """One step of what is to be followed; a function is called as it is."""
+    call = call_through(model)
+    if isinstance(call, nn.Module):
+        return step_of(call, arguments, kwargs, train=train)
+    return step_of(model, arguments, kwargs, train=train, call=call)
 
 
 def set_training(model: nn.Module, train: bool) -> None:
@@ -59,6 +71,15 @@ def set_training(model: nn.Module, train: bool) -> None:
         model.train(train)
     except NotImplementedError:
         return
+
+
+def hidden_in(model: nn.Module) -> Iterator[str]:
+    """Operators that scripted modules run where nobody who follows operators can see them: products on packed weights of oneDNN."""
+    for module in model.modules():
+        if isinstance(module, ScriptModule) and hasattr(module, "inlined_graph"):
+            graph: Any = module.inlined_graph  # held, since its nodes are not without it
+            for kind in _HIDDEN:
+                yield from [kind] * len(graph.findAllNodes(kind))
 
 
 def module_of(program: Any, arguments: tuple[Any, ...] = ()) -> nn.Module:
@@ -104,8 +125,14 @@ def _dtype(model: nn.Module, arguments: tuple[Any, ...]) -> str:
 
 
 def _described(values: tuple[Any, ...]) -> str:
-    shapes = ["x".join(map(str, each.shape)) or "a number" for each in tensors_in(values)]
+    shapes = [_sizes(each) for each in tensors_in(values)]
     return f"input of {', '.join(shapes)}" if shapes else "arguments of its own"
+
+
+def _sizes(tensor: torch.Tensor) -> str:
+    if tensor.is_nested:
+        return f"{tensor.size(0)} sequences"
+    return "x".join(map(str, tensor.shape)) or "a number"
 
 
 def held_by(function: Any) -> Iterator[tuple[str, Any]]:

@@ -42,15 +42,20 @@ class Twins:
                 found = self._made[id(tensor)] = (tensor, self._twin(tensor))
         return found[1]
 
+    def keep(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Let tensors be their own twins."""
+        self._made.update((id(tensor), (tensor, tensor)) for tensor in tensors)
+
     def _twin(self, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.layout is not torch.strided:
-            raise NeedsDataError(SPARSE)
         twin = self._make(tensor)
+        if twin is tensor:
+            return tensor
         if isinstance(tensor, nn.Parameter):
             twin = nn.Parameter(twin, requires_grad=tensor.requires_grad)
         elif tensor.requires_grad:
             twin.requires_grad_()
         twin.__dict__.update(tensor.__dict__)
+        _hook_alike(twin, tensor)
         return twin
 
     @property
@@ -59,8 +64,24 @@ class Twins:
         return tuple(twin for _, twin in self._made.values())
 
 
+def checked(tensor: torch.Tensor) -> None:
+    """NeedsDataError if a tensor without data cannot stand for this one."""
+    if tensor.layout is not torch.strided:
+        raise NeedsDataError(SPARSE)
+
+
+def _hook_alike(twin: torch.Tensor, tensor: torch.Tensor) -> None:
+    """Whatever the user has done to gradients of a leaf is done to those of its twin."""
+    if twin.requires_grad and tensor.is_leaf:
+        for hook in (tensor._backward_hooks or {}).values():
+            twin.register_hook(hook)  # type: ignore[no-untyped-call]  # PyTorch left it untyped
+        for hook in (getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values():
+            twin.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]  # as above
+
+
 def meta_of(tensor: torch.Tensor) -> torch.Tensor:
     """An empty tensor like this one on the meta device; raises what PyTorch raises for one that cannot be there."""
+    checked(tensor)
     if tensor.layout is torch.strided and type(tensor) in (torch.Tensor, nn.Parameter, nn.Buffer):
         return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")
     return tensor.detach().to("meta")
