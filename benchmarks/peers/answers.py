@@ -50,6 +50,9 @@ VERDICTS = ("right", "right+", "warned", "silent", "crashed")
 """right: exactly the products, by one rule or another. right+: the products, and other arithmetic or bias added as if it
 were products. warned: wrong, but it said that something was not counted. silent: wrong without a word. crashed: no figure."""
 
+# Those who count other arithmetic as well value it differently: a batch normalisation is two operations an element, or four.
+LENIENCE = 2
+
 
 def verdict(answer: Answer, mac: int, also: float | None, others: int) -> str:
     """What to think of an answer where `mac` is right, `also` by another rule, and the model does so many other operations."""
@@ -58,7 +61,7 @@ def verdict(answer: Answer, mac: int, also: float | None, others: int) -> str:
     found = answer.count.mac
     if found in (mac, also):
         return "right"
-    if mac < found <= mac + others:
+    if mac < found <= mac + LENIENCE * others:
         return "right+"
     return "warned" if answer.count.said else "silent"
 

@@ -47,11 +47,14 @@ def calling(function: Callable[..., Any], **held: Any) -> Any:
 
     The function is to look up what it calls only when it is called: some counters replace functions of PyTorch for a while.
     """
+    import torch
     from torch import nn
 
     class Calling(nn.Module):
         def __init__(self) -> None:
             super().__init__()
+            # Some counters look for a first parameter and end where there is none.
+            self.unused = nn.Parameter(torch.zeros(1))
             for name, value in held.items():
                 setattr(self, name, nn.Parameter(value))
 

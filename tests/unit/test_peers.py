@@ -27,8 +27,8 @@ RIGHT, INSIDE, OTHERS = 1000, 900, 50
         (Count(1000, "MAC"), "right"),
         (Count(2000, "FLOP"), "right"),
         (Count(900, "MAC"), "right"),  # without padding, as some do by design
-        (Count(1050, "MAC"), "right+"),  # all other arithmetic added
-        (Count(1051, "MAC"), "silent"),
+        (Count(1100, "MAC"), "right+"),  # all other arithmetic added, at twice our price
+        (Count(1101, "MAC"), "silent"),
         (Count(999, "MAC"), "silent"),
         (Count(0, "MAC", ("aten::dot",)), "warned"),
         (None, "crashed"),

@@ -36,4 +36,5 @@ def counted(built: Built, backend: str) -> Count:
     )
     if macs is None:
         raise RuntimeError("ptflops gave None")
-    return Count(macs, "MAC")
+    # It divides by the first dimension of a single argument: its figure is for one sample.
+    return Count(macs * (len(arguments[0]) if len(arguments) == 1 else 1), "MAC")
