@@ -18,7 +18,8 @@ from flopwatch.subjects.model.randomness import RandomStates
 @contextmanager
 def kept(model: nn.Module) -> Iterator[None]:
     """Leave the attributes of modules, training flags among them, and random numbers as they were."""
-    attributes = [(vars(module), dict(vars(module))) for module in model.modules()]
+    holders = (*model.modules(), *(model.schedules if isinstance(model, Called) else ()))
+    attributes = [(vars(holder), dict(vars(holder))) for holder in holders]
     flags = [
         (module, module.training)
         for module in model.modules()
