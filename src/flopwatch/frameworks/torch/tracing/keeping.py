@@ -54,7 +54,8 @@ def asked_alone(model: nn.Module) -> Iterator[None]:
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
         if any(isinstance(module, nn.LSTM) for module in model.modules()):
-            stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+            stack.callback(torch._C._set_mkldnn_enabled, torch._C._get_mkldnn_enabled())
+            torch._C._set_mkldnn_enabled(False)
         stack.enter_context(_uncompiled())
         yield
 
