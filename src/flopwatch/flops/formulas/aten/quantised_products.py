@@ -184,6 +184,8 @@ def convolve(op: Op) -> Work | Unknown:
     transposed = "_transpose" in op.name
     if len(rest) < 3 and "stride" in given:
         rest = [given["stride"], given["padding"], given["dilation"]]
+    # Those of one dimension are kept as of two, as the weights are.
+    rest = [list(each)[-(len(inputs.shape) - 2) :] for each in rest]
     placed: dict[str, Any] = dict(zip(_PLACES, rest, strict=False)) if len(rest) >= 3 else {}
     shape = _unflattened(weight.shape, inputs)
     mac, padding = products(sizes_of(inputs.shape, shape, result.shape, transposed=transposed, **placed))

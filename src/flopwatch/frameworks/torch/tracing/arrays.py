@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.utils import _pytree
 from torch.utils._mode_utils import no_dispatch
 
 from flopwatch.events import Array
@@ -12,6 +13,8 @@ from flopwatch.events import Array
 _SHORT = 1 << 12
 _NAMES: dict[torch.dtype, str] = {}
 
+
+_PLACES = ("stride", "padding", "dilation")
 
 # Other layouts (of oneDNN, of sequences) hold all their elements.
 _SPARSE = frozenset((torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
@@ -84,10 +87,20 @@ def _values(tensor: torch.Tensor) -> int:
 
 
 def _unpacked(packed: Any) -> Any:
-    """[weight, bias or None] of the packed parameters of a quantized layer, [] of what holds no tensors that we know of."""
+    """What the packed parameters of a quantised layer hold, [] if there are no tensors that we know of.
+
+    [weight, bias or None] of a dense layer, followed by stride, padding and dilation for a convolution; of a recurrent layer, which
+    packs two dense ones, [weight, weight, bias or None, bias or None].
+    """
     try:
         with no_dispatch():  # real weights, whatever tensors the program is followed on
-            weight, bias = packed.unpack()[:2]
+            if hasattr(packed, "unpack"):
+                weight, bias = packed.unpack()[:2]
+                placed = [getattr(packed, name)() for name in _PLACES] if hasattr(packed, _PLACES[0]) else []
+                return [value_of(weight), value_of(bias), *map(value_of, placed)]
+            held = _pytree.tree_leaves(packed.__getstate__())
+            dense = [each.unpack() for each in held if isinstance(each, torch.ScriptObject)]
+            biases = [each for each in held if isinstance(each, torch.Tensor)] or [each[1] for each in dense]
+            return [*(value_of(each[0]) for each in dense), *map(value_of, biases)]
     except (AttributeError, RuntimeError, TypeError, ValueError):
         return []
-    return [value_of(weight), value_of(bias)]

@@ -18,7 +18,8 @@ from flopwatch.subjects.model.randomness import RandomStates
 @contextmanager
 def kept(model: nn.Module) -> Iterator[None]:
     """Leave the attributes of modules, training flags among them, and random numbers as they were."""
-    attributes = [(vars(module), dict(vars(module))) for module in model.modules()]
+    holders = (*model.modules(), *(model.schedules if isinstance(model, Called) else ()))
+    attributes = [(vars(holder), dict(vars(holder))) for holder in holders]
     flags = [
         (module, module.training)
         for module in model.modules()
@@ -53,7 +54,8 @@ def asked_alone(model: nn.Module) -> Iterator[None]:
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
         if any(isinstance(module, nn.LSTM) for module in model.modules()):
-            stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+            stack.callback(torch._C._set_mkldnn_enabled, torch._C._get_mkldnn_enabled())
+            torch._C._set_mkldnn_enabled(False)
         stack.enter_context(_uncompiled())
         yield
 

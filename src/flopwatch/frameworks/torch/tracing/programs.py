@@ -12,6 +12,7 @@ from torch import nn
 from torch.jit import ScriptModule
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from flopwatch.errors import UsageError
 from flopwatch.frameworks.torch.running import step_of
@@ -25,7 +26,8 @@ _HIDDEN = ("prim::mkldnn_convolution", "prim::MKLDNNGroup")
 class Called(nn.Module):
     """A plain function, with the modules that it holds as children, so that their layers have names.
 
-    Optimizers and tensors with gradients that it holds are kept as well: to be seen to, and to be left as they were.
+    Optimizers, their schedules and scalers, and tensors with gradients that it holds are kept as well: to be seen to, and to be
+    left as they were.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...] = ()) -> None:
@@ -33,12 +35,15 @@ class Called(nn.Module):
         self.function = function
         self.optimizers: list[Optimizer] = []
         self.tensors: list[torch.Tensor] = []
+        self.schedules: list[LRScheduler | torch.amp.GradScaler] = []
         given = ((f"argument{i}", each) for i, each in enumerate(arguments))
         for name, value in (*held_by(function), *given):
             if isinstance(value, nn.Module) and name.replace(".", "_") not in self._modules:
                 self._modules[name.replace(".", "_")] = value
             elif isinstance(value, Optimizer):
                 self.optimizers.append(value)
+            elif isinstance(value, (LRScheduler, torch.amp.GradScaler)):
+                self.schedules.append(value)
             elif isinstance(value, torch.Tensor) and value.requires_grad and value.is_leaf:
                 self.tensors.append(value)
 

@@ -135,10 +135,11 @@ def optimizing(optimizers: Iterable[Optimizer], twins: Twins) -> Iterator[None]:
     undo: list[Callable[[], None]] = []
     try:
         for optimizer in optimizers:
+            # All of it: a schedule of learning rates writes to groups, and to the optimizer itself.
+            undo.append(_restoring(vars(optimizer)))
             for group in optimizer.param_groups:
-                undo.append(_putting(group, "params", group["params"]))
+                undo.append(_restoring(group))
                 group["params"] = [twins.of(parameter) for parameter in group["params"]]
-            undo.append(_putting(vars(optimizer), "state", optimizer.state))
             state: defaultdict[torch.Tensor, Any] = defaultdict(dict)
             for parameter, values in optimizer.state.items():
                 state[twins.of(parameter)] = {name: _twin_of_state(value, twins) for name, value in values.items()}
@@ -174,15 +175,19 @@ def _tensors(module: nn.Module) -> list[torch.Tensor]:
     return [tensor for tensor in held if tensor is not None]
 
 
-def _replace_values(holder: MutableMapping[str, Any], twins: Twins, undo: list[Callable[[], None]]) -> None:
+def _restoring(holder: MutableMapping[str, Any]) -> Callable[[], None]:
     before = dict(holder)
 
     def restore() -> None:
         holder.clear()
         holder.update(before)
 
-    undo.append(restore)
-    for name, tensor in before.items():
+    return restore
+
+
+def _replace_values(holder: MutableMapping[str, Any], twins: Twins, undo: list[Callable[[], None]]) -> None:
+    undo.append(_restoring(holder))
+    for name, tensor in list(holder.items()):
         if tensor is not None:
             holder[name] = twins.of(tensor)
 
