@@ -10,6 +10,7 @@ from flopwatch.imported import read_counts
 from flopwatch.measuring import measure_command, measure_process
 from flopwatch.models import measure_model
 from flopwatch.record import Record, load, save
+from flopwatch.subjects.model import Request
 
 if TYPE_CHECKING:
     from flopwatch.diagnosis import Diagnosis
@@ -18,6 +19,7 @@ __all__ = [
     "Count",
     "Measured",
     "Record",
+    "Request",
     "count",
     "doctor",
     "load",

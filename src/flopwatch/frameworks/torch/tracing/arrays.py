@@ -99,7 +99,8 @@ def _unpacked(packed: Any) -> Any:
                 placed = [getattr(packed, name)() for name in _PLACES] if hasattr(packed, _PLACES[0]) else []
                 return [value_of(weight), value_of(bias), *map(value_of, placed)]
             held = _pytree.tree_leaves(packed.__getstate__())
-            dense = [each.unpack() for each in held if isinstance(each, torch.ScriptObject)]
+            objects: list[Any] = [each for each in held if isinstance(each, torch.ScriptObject)]
+            dense = [each.unpack() for each in objects]
             biases = [each for each in held if isinstance(each, torch.Tensor)] or [each[1] for each in dense]
             return [*(value_of(each[0]) for each in dense), *map(value_of, biases)]
     except (AttributeError, RuntimeError, TypeError, ValueError):
