@@ -141,7 +141,7 @@ def _from_torchvision(name: str) -> Made:
 
 def _crop(models: Any, name: str) -> int | None:
     """The side of the images that a classifier was trained for, the smallest if there are weights for several; None for others."""
-    crops = [weights.transforms.keywords.get("crop_size") for weights in models.get_model_weights(name)]
+    crops = [getattr(weights.transforms, "keywords", {}).get("crop_size") for weights in models.get_model_weights(name)]
     return min((crop for crop in crops if isinstance(crop, int)), default=None)
 
 
