@@ -129,17 +129,17 @@ class Report:
 
     def sheet(self, *, every: bool = False) -> Sheet:
         """A line for each bad or wrong entry; odd ones of a kind together, with some names, unless `every` is asked for."""
-        names = ("severity", "kind", "entries", "which", "a run")
-        columns = tuple(Column(name, "count" if name == "entries" else "text") for name in names)
+        headings = ("severity", "kind", "entries", "which", "a run")
+        columns = tuple(Column(name, "count" if name == "entries" else "text") for name in headings)
         rows: list[tuple[Value, ...]] = []
         for kind, count in self.counts.items():
             mine = [each for each in self.complaints if each.kind is kind]
             if every or kind.severity is not Severity.ODD:
-                rows += [(kind.severity, kind, 1, self._which(each), kind.consequence) for each in mine]
+                rows += [(str(kind.severity), str(kind), 1, self._which(each), kind.consequence) for each in mine]
             else:
                 names = [self._within(each.path) for each in mine[:3]]
                 more = f" and {count - len(names)} more" if count > len(names) else ""
-                rows.append((kind.severity, kind, count, ", ".join(names) + more, kind.consequence))
+                rows.append((str(kind.severity), str(kind), count, ", ".join(names) + more, kind.consequence))
         return Sheet(self._title(), columns, tuple(rows), self.notes)
 
     def as_json(self) -> dict[str, Any]:
