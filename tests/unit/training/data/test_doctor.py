@@ -143,7 +143,7 @@ def test_policy_skip_leaves_out_and_says_so(root: Path) -> None:
     photograph(root / CAT / "new.jpg", "L", shade=30)
     dataset = treated(find(str(root)), check(root), "skip")
     assert dataset.counts(dataset.train) == (2, 2, 2)
-    assert dataset.notes == ("1 pictures that cannot be read are left out: train/cat/1.jpg (truncated).",)
+    assert dataset.notes == ("Pictures left out, since they cannot be read (1): train/cat/1.jpg (truncated).",)
 
 
 def test_policy_skip_changes_nothing_in_a_good_set(root: Path) -> None:
@@ -179,7 +179,7 @@ def test_sheet_names_faults_and_sums_up_what_is_odd(root: Path) -> None:
     for number in range(5):
         photograph(root / CAT / f"grey{number}.jpg", "L", shade=30 + number)
     sheet = check(root).sheet()
-    assert sheet.title == f"{root} (folder): 11 + 3 pictures, 3 classes, 1 faults"
+    assert sheet.title == f"{root} (folder): 11 + 3 pictures, 3 classes, 1 fault"
     assert [row[:3] for row in sheet.rows] == [("bad", "truncated", 1), ("odd", "grey", 5)]
     assert sheet.rows[1][3] == "train/cat/grey0.jpg, train/cat/grey1.jpg, train/cat/grey2.jpg and 2 more"
     assert len(check(root).sheet(every=True).rows) == 1 + 5

@@ -42,6 +42,7 @@ def test_counts_are_that_share_of_imagenettes(dataset: DataSet) -> None:
     assert dataset.counts(dataset.val) == (8, 8, 7, 8, 8, 8, 8, 8, 8, 8)
     assert amounts(1) == tuple((each.train, each.val) for each in imagenette.classes())
     assert amounts(0.0001) == ((1, 1),) * 10
+    assert amounts(2)[0] == (2 * 963, 2 * 387)
 
 
 def test_layout_is_imagenettes_but_it_says_what_it_is(dataset: DataSet) -> None:
