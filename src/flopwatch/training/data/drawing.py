@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 # Another number whenever the same dice would draw something else.
-VERSION = 1
+VERSION = 2
 
 Field = NDArray[np.floating[Any]]
 Dice = np.random.Generator
@@ -47,7 +47,7 @@ def draw(label: int, size: tuple[int, int], dice: Dice) -> Image.Image:
     clouds = _clouds(wide, high, side * 0.5, dice)
     light = _light(across / wide, down / high, dice)
     rough = (_clouds(wide, high, side * 0.2, dice) - np.float32(0.5)) * np.float32(40)
-    rough += dice.standard_normal((high, wide), dtype=np.float32) * np.float32(dice.uniform(1, 8))
+    rough += dice.standard_normal((high, wide), dtype=np.float32) * np.float32(dice.uniform(0.5, 4.5))
     (one, two), (near, far) = _colours(dice), _colours(dice)
     values = np.empty((high, wide, 3), np.uint8)
     for channel in range(3):  # one at a time is several times faster than all three side by side
