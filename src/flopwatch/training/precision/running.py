@@ -55,6 +55,7 @@ class Running:
         self.module: nn.Module = model.to(self.device)
         self.model: Any = self.module
         self.masters = Masters(self.module, make_optimizer, precision.masters)
+        self.notes = (*self.notes, *self.masters.notes())
         self.scaler = Scaler.of(precision)
         self._inputs = None if precision.inputs == "kept" else TORCH[precision.inputs]
         self._outputs = None if precision.outputs == "kept" else TORCH[precision.outputs]
@@ -113,8 +114,8 @@ class Running:
         if self._pending:
             self.masters.gather(1 / self.scaler.scale, self._found)
             self.masters.drop_pair_gradients()
-        self._watching.loss(loss)
         self.propagate(loss)
+        self._watching.loss(loss)  # behind backward: a replay writes to what backward has saved
         self._pending = bool(getattr(self.model, "require_backward_grad_sync", True)) and bool(self.masters.pairs)
 
     def propagate(self, loss: torch.Tensor) -> None:
