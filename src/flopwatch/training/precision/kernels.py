@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 # Kernels of cuBLAS, cuDNN and CUTLASS that multiply; batch norm, conversions and reductions are none.
-_PRODUCT = re.compile(r"gemm|gemv|conv(?!ert)|fprop|dgrad|wgrad|winograd|xmma|nvjet", re.IGNORECASE)
+_PRODUCT = re.compile(r"gemm|gemv|conv(?!ert)|fprop|dgrad|wgrad|winograd|xmma|scudnn|884cudnn|nvjet", re.IGNORECASE)
 
 # The first that fits counts. s884, s1688 and s16816 are shapes of tensor core products that add up in fp32, h… in fp16:
 # 884 is Volta's, of fp16; 1688 fp16 on Turing, where the type is named, and TF32 from Ampere on, where it may not be.
