@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 from torch import nn  # noqa: E402
 
 from flopwatch.training.precision import PRESETS, Census, Running, census, find  # noqa: E402
+from flopwatch.training.precision.flags import Fp32Products  # noqa: E402
 from flopwatch.training.precision.kernels import Kernel, dtype_of, kernels, listening  # noqa: E402
 from flopwatch.training.precision.proof import complaints  # noqa: E402
 
@@ -20,6 +22,14 @@ pytestmark = pytest.mark.torch
 
 CPU = [name for name in PRESETS if name != "tf32"]
 BATCH, CLASSES = 8, 3
+
+
+@pytest.fixture(autouse=True)
+def exact() -> Iterator[None]:
+    """Runs are not closed in most tests: the flags are put back here."""
+    products = Fp32Products(tf32=False)
+    yield
+    products.restore()
 
 
 def net() -> nn.Sequential:
