@@ -317,9 +317,11 @@ def test_validation_runs_at_the_precision_of_training(name: str) -> None:
 # --- Scales, and steps that are skipped ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["O1", "O2"])
+@pytest.mark.parametrize(
+    "name", ["O1", "O2", "O3,scaler=dynamic", "bf16-pure,scaler=dynamic", "bf16-master,scaler=dynamic"]
+)
 def test_an_overflow_skips_the_step_and_halves_the_scale(name: str) -> None:
-    run = running(f"{name},scaler=dynamic")
+    run = running(name)
     weights = [each.detach().clone() for each in run.module.parameters()]
     handle = run.module[5].weight.register_hook(lambda gradient: gradient * float("inf"))
     assert not one_step(run)
@@ -477,6 +479,7 @@ def test_losses_wait_on_an_accelerator_and_the_step_is_right_all_the_same() -> N
     assert watching.verdict is not None
     assert (watching.verdict.step, watching.verdict.reason) == (2, "diverged")
     assert watching.verdict.fault is not None and not watching.verdict.fault.exact
+    assert str(watching.verdict) == "Diverged at step 2: the loss is not finite; found afterwards: loss at step 2."
 
 
 def test_without_a_scaler_there_is_no_scale_to_tell() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -61,6 +62,12 @@ def listening(device: torch.device) -> Iterator[list[str] | None]:
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True) as profiler:
         yield names
         torch.cuda.synchronize(device)
-    for event in profiler.events() or ():
-        if event.device_type.name == "CUDA":
-            names.append(event.name)
+    names += ran(profiler.events() or ())
+
+
+def ran(events: Iterable[Any]) -> Iterator[str]:
+    """The names of what a profiler saw on a CUDA device, without the spans that programs mark there."""
+    for event in events:
+        mark = getattr(event, "is_user_annotation", False) or event.name.startswith(("Optimizer.", "ProfilerStep"))
+        if event.device_type.name == "CUDA" and not mark:
+            yield event.name
