@@ -25,6 +25,7 @@ LAYERS = (
     ("views",),
     ("reports",),
     ("labelled",),
+    ("training",),
     ("measuring", "imported"),
     ("estimating",),
     ("diagnosis",),
