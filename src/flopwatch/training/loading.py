@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,8 @@ def loader(images: Any, order: Any, *, workers: int, device: str, seed: int, per
     # The loader would take its workers' base seed from the global generator, and a resumed run would differ.
     own = torch.Generator()
     own.manual_seed(mixed(seed, 1))
+    # More workers than cores are the user's choice, and the result tells what comes of it.
+    warnings.filterwarnings("ignore", message="This DataLoader will create", module=r"torch\.utils\.data")
     return torch.utils.data.DataLoader(
         images,
         batch_sampler=order,

@@ -52,7 +52,7 @@ def torch_versions() -> dict[str, str]:
     """Versions of what computes: flopwatch's own and those of PyTorch, its libraries and model packages."""
     import torch
 
-    found = {**versions(), "torch": torch.__version__}
+    found = {**versions(), "torch": str(torch.__version__)}
     for package in ("torchvision", "timm", "pillow"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
@@ -68,7 +68,7 @@ def surroundings(device: str) -> dict[str, str]:
     """The machine in words, with the device and PyTorch's threads."""
     import torch
 
-    found = {**machine(), "threads": str(torch.get_num_threads())}
+    found = {**machine(), "threads": str(torch.get_num_threads()), "load": f"{os.getloadavg()[0]:.2f}"}
     if device.startswith("cuda"):
         found["device"] = torch.cuda.get_device_name(device)
     return found

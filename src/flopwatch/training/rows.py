@@ -61,6 +61,7 @@ def evaluated(session: Session, scores: Scores, took: Lap) -> Row:
     return {
         "epoch": 0,
         **_scored(scores),
+        "train_loss": None,
         "seconds": took.seconds,
         "validation_seconds": took.seconds,
         "images_per_second": {"end_to_end": took.rate, "compute": None, "loader": None, "validation": took.rate},

@@ -47,14 +47,16 @@ class Watch:
     row: Callable[[Row], None] = lambda row: None
 
 
-def train(job: Job, place: Place, watch: Watch, state: dict[str, Any] | None = None) -> Document:
-    """Run a job to its end, from a checkpoint's `state` if there is one, and return its document.
+def train(
+    job: Job, place: Place, watch: Watch, state: dict[str, Any] | None = None, notes: Sequence[str] = ()
+) -> Document:
+    """Run a job to its end, from a checkpoint's `state` if there is one, and return its document, with `notes` in it.
 
     Raises UsageError for what makes no sense, CannotMeasureError where memory, disk or a device's abilities do not suffice.
     """
     random = RandomStates()
     try:
-        session = Session(job, place, watch, state)
+        session = Session(job, place, watch, state, notes)
         try:
             return session.evaluate() if job.evaluate else session.train()
         finally:
@@ -66,7 +68,9 @@ def train(job: Job, place: Place, watch: Watch, state: dict[str, Any] | None = N
 class Session:
     """A run that is under way."""
 
-    def __init__(self, job: Job, place: Place, watch: Watch, state: dict[str, Any] | None) -> None:
+    def __init__(
+        self, job: Job, place: Place, watch: Watch, state: dict[str, Any] | None, notes: Sequence[str]
+    ) -> None:
         import torch
 
         began = time.perf_counter()
@@ -81,7 +85,7 @@ class Session:
         torch.manual_seed(self.recipe.seed)
         watch.say(f"building {job.arch}")
         model = networks.build(job.arch, self.head)
-        self.notes = [each for each in (*self.data.notes, note) if each]
+        self.notes = [each for each in (*notes, *self.data.notes, note) if each]
         if state is None:
             self.notes += load_weights(model, job, self.data.name, self.head)
         if self.recipe.channels_last:

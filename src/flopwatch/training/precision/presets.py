@@ -53,8 +53,7 @@ class Precision:
 
     def as_json(self) -> dict[str, Any]:
         """The fields that decide what is computed."""
-        whole = msgspec.to_builtins(self)
-        return {key: whole[key] for key in ("name", *FIELDS)}
+        return {key: getattr(self, key) for key in ("name", *FIELDS)}
 
 
 # What --precision can set, in the order in which it is said.
