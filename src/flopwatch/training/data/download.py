@@ -38,7 +38,7 @@ def _download(folder: Path, size: str, archive: imagenette.Archive) -> None:
         if isinstance(error, OSError) and error.errno in LOCAL:
             raise
         raise UsageError(
-            f"{archive.folder} cannot be downloaded: {error}.",
+            f"{archive.folder} cannot be downloaded: {str(error).removesuffix('.')}.",
             todo=f"Extract {archive.url} where there is a network and give its folder with --data, "
             "or use --data made:imagenette, which needs none.",
         ) from None

@@ -37,12 +37,13 @@ PICTURES, LABELS = 0x803, 0x801
 
 
 def laid_out(
-    *, source: Path = SOURCE, scale: float = 1.0, cache: Path | None = None, progress: Progress | None = None
+    *, source: Path | None = None, scale: float = 1.0, cache: Path | None = None, progress: Progress | None = None
 ) -> Path:
     """The folder with train/ and val/, written now if it is not there yet; UsageError without the files.
 
     A share takes the first of each list, not of each class: the lists are mixed.
     """
+    source = source or SOURCE
     _present(source)
     target = where(cache) / f"fashion-mnist-scale{scale:g}"
     return build(target, lambda folder: _write(folder, source, scale, progress))

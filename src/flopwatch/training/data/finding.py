@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,35 +81,48 @@ def _made_size(named: str | None, size: int | None) -> int:
 def read_folder(root: Path, *, incomplete: bool = False) -> DataSet:
     """The set in a folder, with labels that do not depend on which class folders are missing."""
     layout = read(root)
-    mark = _mark(layout.root)
-    notes: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    indices: tuple[int, ...] = ()
-    if mark:
-        classes, names, version = tuple(mark["classes"]), tuple(mark["names"]), str(mark["version"])
-        notes = tuple(mark["notes"])
-    elif imagenette.is_imagenette(layout.classes):
-        version, notes = imagenette.recognised(layout, incomplete=incomplete)
-        ten = imagenette.classes()
-        classes, names = tuple(each.wnid for each in ten), tuple(each.name for each in ten)
-        indices = tuple(each.index for each in ten)
-    else:
-        classes, version = layout.classes, "folder"
-        if len(classes) == 1000 and all(re.fullmatch(r"n\d{8}", name) for name in classes):
-            indices = tuple(range(1000))  # ImageNet's indices are the order of its folders
-    _refuse(layout, classes)
-    label = {name: place for place, name in enumerate(classes)}
+    known = identify(layout, incomplete=incomplete)
+    _refuse(layout, known.classes)
+    label = {name: place for place, name in enumerate(known.classes)}
     return DataSet(
-        name=str(mark.get("name", layout.root.resolve().name)),
+        name=known.name,
         root=layout.root,
-        version=version,
-        classes=classes,
+        version=known.version,
+        classes=known.classes,
         train=_items(layout.train, label),
         val=_items(layout.val, label),
-        notes=(*notes, *_notes(layout, classes)),
-        names=names,
-        indices=indices,
+        notes=(*known.notes, *_notes(layout, known.classes)),
+        names=known.names,
+        indices=known.indices,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which set a folder is: its fields mean what they mean in a DataSet."""
+
+    name: str
+    version: str
+    classes: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    indices: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def identify(layout: Layout, *, incomplete: bool = False) -> Identity:
+    """By the mark of a made set, by Imagenette's names and counts, else a folder whose classes are what it holds."""
+    mark, name = _mark(layout.root), layout.root.resolve().name
+    if mark:
+        lists = {key: tuple(mark[key]) for key in ("classes", "names", "notes")}
+        return Identity(str(mark.get("name", name)), str(mark["version"]), **lists)
+    if imagenette.is_imagenette(layout.classes):
+        version, notes = imagenette.recognised(layout, incomplete=incomplete)
+        ten = imagenette.classes()
+        wnids, names = tuple(each.wnid for each in ten), tuple(each.name for each in ten)
+        return Identity(name, version, wnids, names, tuple(each.index for each in ten), notes)
+    of_imagenet = len(layout.classes) == 1000 and all(re.fullmatch(r"n\d{8}", each) for each in layout.classes)
+    # ImageNet's indices are the order of its folders.
+    return Identity(name, "folder", layout.classes, indices=tuple(range(1000)) if of_imagenet else ())
 
 
 def _mark(root: Path) -> dict[str, Any]:
@@ -186,8 +200,6 @@ def _shared(dataset: DataSet, scale: float) -> DataSet:
     """That share of each class, the first of it, at least one picture."""
     if scale == 1:
         return dataset
-    from dataclasses import replace
-
     train, val = (_first(items, scale) for items in (dataset.train, dataset.val))
     note = f"Only {scale:.4g} of each class: {len(train)} of {len(dataset.train)} training pictures, {len(val)} of {len(dataset.val)}."
     return replace(dataset, train=train, val=val).noted(note)
