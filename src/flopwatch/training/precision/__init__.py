@@ -13,7 +13,9 @@ from flopwatch.training.precision.presets import PRESETS, Precision
 from flopwatch.training.precision.telemetry import Fault, Telemetry, Verdict
 
 if TYPE_CHECKING:
-    from flopwatch.training.precision.abilities import Abilities, abilities, check
+    from flopwatch.training.precision.counts import Census
+    from flopwatch.training.precision.devices import Abilities, abilities, check
+    from flopwatch.training.precision.instruments import census
     from flopwatch.training.precision.running import Running
 
 __all__ = [
@@ -27,9 +29,18 @@ __all__ = [
     "Telemetry",
     "Verdict",
     "Fault",
+    "census",
+    "Census",
 ]
 
-_TORCH = {"Running": "running", "check": "abilities", "abilities": "abilities", "Abilities": "abilities"}
+_TORCH = {
+    "Running": "running",
+    "check": "devices",
+    "abilities": "devices",
+    "Abilities": "devices",
+    "census": "instruments",
+    "Census": "counts",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,9 @@ from torch.optim import LBFGS, Optimizer
 
 from flopwatch.errors import CannotMeasureError, UsageError
 
+# What is not above it is rounded to 0 in fp16, whose least number is 2^-24.
+_HALF_ZERO = 2.0**-25
+
 MakeOptimizer = Callable[[list[nn.Parameter]], Optimizer]
 
 
@@ -60,6 +63,14 @@ class Masters:
             if parameter in self.optimizer.state:
                 state = self.optimizer.state.pop(parameter)
                 self.optimizer.state[master] = {key: _widened(value) for key, value in state.items()}
+
+    def notes(self) -> tuple[str, ...]:
+        """What the optimizer can't do in the types of what it works on."""
+        for group in self.optimizer.param_groups:
+            half = any(each.dtype == torch.float16 for each in group["params"])
+            if half and isinstance(eps := group.get("eps"), float) and 0 < eps <= _HALF_ZERO:
+                return (f"The optimizer's eps of {eps:g} is 0 in fp16: it divides by zero where gradients vanish.",)
+        return ()
 
     def gather(self, inverse: float, found: torch.Tensor | None) -> None:
         """Bring the gradients of the model, multiplied by `inverse`, to where the optimizer reads them.

@@ -12,8 +12,8 @@ from torch.optim import Optimizer
 
 from flopwatch.errors import UsageError
 from flopwatch.training.precision import flags
-from flopwatch.training.precision.abilities import check
 from flopwatch.training.precision.casting import TORCH, cast, cast_model
+from flopwatch.training.precision.devices import check
 from flopwatch.training.precision.masters import MakeOptimizer, Masters
 from flopwatch.training.precision.presets import Precision
 from flopwatch.training.precision.scalers import Scaler
@@ -55,12 +55,13 @@ class Running:
         self.module: nn.Module = model.to(self.device)
         self.model: Any = self.module
         self.masters = Masters(self.module, make_optimizer, precision.masters)
+        self.notes = (*self.notes, *self.masters.notes())
         self.scaler = Scaler.of(precision)
         self._inputs = None if precision.inputs == "kept" else TORCH[precision.inputs]
         self._outputs = None if precision.outputs == "kept" else TORCH[precision.outputs]
         self._found = torch.zeros(1, dtype=torch.float32, device=self.device) if self.scaler.checks else None
         every = 1 if self.device.type == "cpu" else watch
-        self._watching = Watching(self.module, self._run, self.masters.gradient, self.scaler, patience, every)
+        self._watching = Watching(self.module, self.run, self.masters.gradient, self.scaler, patience, every)
         self._pending = self._spent = self._unscaled = False
         self._open.enter_context(flags.fp32_products(precision.tf32))
 
@@ -76,7 +77,7 @@ class Running:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Why to stop, once there is a reason; costs nothing."""
+        """Why to stop, once there is a reason; costs nothing, and lags up to `watch` steps (`telemetry` looks at once)."""
         return self._watching.verdict
 
     def autocast(self) -> AbstractContextManager[object]:
@@ -89,12 +90,17 @@ class Running:
         """The model's outputs, as fp32, for inputs that may be of any floating type and on any device."""
         if torch.is_grad_enabled():
             self._watching.inputs = inputs
-        return self._run(self.model, inputs)
+        return self.run(self.model, inputs)
 
-    def _run(self, model: Any, inputs: tuple[Any, ...]) -> Any:
-        ready = cast(inputs, self._inputs, self.device)
+    def ready(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`inputs` on the device, in the type that the model gets."""
+        whole: tuple[Any, ...] = cast(inputs, self._inputs, self.device)
+        return whole
+
+    def run(self, model: Any, inputs: tuple[Any, ...]) -> Any:
+        """`model`, bare or wrapped, with this precision's casts around it."""
         with self.autocast():
-            outputs = model(*ready)
+            outputs = model(*self.ready(inputs))
         return cast(outputs, self._outputs)
 
     def backward(self, loss: torch.Tensor) -> None:
@@ -108,10 +114,14 @@ class Running:
         if self._pending:
             self.masters.gather(1 / self.scaler.scale, self._found)
             self.masters.drop_pair_gradients()
-        self._watching.loss(loss)
+        self.propagate(loss)
+        self._watching.loss(loss)  # behind backward: a replay writes to what backward has saved
+        self._pending = bool(getattr(self.model, "require_backward_grad_sync", True)) and bool(self.masters.pairs)
+
+    def propagate(self, loss: torch.Tensor) -> None:
+        """Backward of the scaled loss, and nothing else."""
         loss = loss.float()
         torch.autograd.backward(loss if self.scaler.scale == 1 else loss * self.scaler.scale)
-        self._pending = bool(getattr(self.model, "require_backward_grad_sync", True)) and bool(self.masters.pairs)
 
     def unscale(self) -> None:
         """Bring the true gradients to where the optimizer reads them, to clip them before `step`, which does it otherwise."""
@@ -163,7 +173,10 @@ class Running:
                 todo=f"Resume with --precision {there.get('name')}.",
             )
         self.zero()
-        self.module.load_state_dict(state["model"])
+        try:
+            self.module.load_state_dict(state["model"])
+        except RuntimeError as error:
+            raise UsageError("The checkpoint's weights are those of another model.", seen=str(error)) from error
         self.masters.load_state_dict(state["masters"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])

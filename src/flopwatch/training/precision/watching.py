@@ -52,7 +52,7 @@ class Watching:
         losses, self._losses = self._losses, []
         if not losses or self.verdict is not None:
             return
-        good = torch.stack([torch.isfinite(loss).all() for _, loss in losses]).tolist()
+        good = torch.isfinite(torch.stack([loss.float().reshape(()) for _, loss in losses])).tolist()
         bad = next((step for (step, _), fine in zip(losses, good, strict=True) if not fine), None)
         if bad is None:
             return
@@ -65,7 +65,8 @@ class Watching:
         )
 
     def _replay(self, exact: bool) -> tuple[Fault | None, list[str]]:
-        if self.inputs is None:
+        # A replay on one rank alone would wait for the others in every SyncBatchNorm.
+        if self.inputs is None or any(isinstance(module, nn.SyncBatchNorm) for module in self._model.modules()):
             return None, []
         return replay(
             self._model, lambda *inputs: self._run(self._model, inputs), self.inputs, self._steps + 1, exact=exact

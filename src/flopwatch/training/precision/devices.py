@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +32,8 @@ def abilities(device: torch.device | str) -> Abilities:
         flags = _cpu_flags()
         fp16 = {"avx512_fp16", "amx_fp16", "fphp", "asimdhp"}
         bf16 = {"avx512_bf16", "amx_bf16", "avx_ne_convert", "bf16"}
-        return Abilities("cpu", platform.machine(), bool(fp16 & flags), bool(bf16 & flags), False)
-    return Abilities(device.type, device.type, True, True, False)
+        return Abilities("cpu", "The CPU", bool(fp16 & flags), bool(bf16 & flags), False)
+    return Abilities(device.type, f"The device {device.type}", True, True, False)
 
 
 def _cuda(device: torch.device) -> Abilities:
