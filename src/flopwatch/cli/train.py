@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,7 +12,7 @@ import click
 from flopwatch import reports
 from flopwatch.cli.output import deliver, progress
 from flopwatch.errors import CannotMeasureError, UsageError
-from flopwatch.training import epoch_lines, job, recipes
+from flopwatch.training import epoch_lines, job, networks, recipes, results
 
 DEFAULT_ARCH = "resnet18"
 DEFAULT_PRECISION = "fp32-ieee"
@@ -57,6 +56,11 @@ DEFAULT_PRECISION = "fp32-ieee"
 )
 @click.option("--no-probe", is_flag=True, help="Do not measure loader and processor by themselves first.")
 @click.option("--check-data", metavar="DIR", help="Look for files that will make trouble, and do nothing else.")
+@click.option(
+    "--policy",
+    type=click.Choice(("skip", "fail")),
+    help="Look at every picture first; leave out those that cannot be read, or refuse to train.",
+)
 @click.option("--cache", metavar="DIR", help="Where data sets are made or downloaded to.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
 def command(
@@ -85,6 +89,7 @@ def command(
     save_seconds: float,
     no_probe: bool,
     check_data: str | None,
+    policy: str | None,
     cache: str | None,
     as_json: bool,
 ) -> int:
@@ -135,13 +140,14 @@ def command(
         save_seconds=save_seconds,
         probe=not no_probe,
         cache=Path(cache) if cache is not None else None,
+        policy=policy,
     )
-    watch = session.Watch(progress) if as_json else session.Watch(progress, _printed(_title), _printed(_line))
+    watch = session.Watch(progress)
+    if not as_json:
+        watch = session.Watch(progress, _printed(epoch_lines.heading), _printed(epoch_lines.line))
     document = session.train(asked, place, watch, state, notes)
 
     def write(out: TextIO, to_file: bool) -> None:
-        from flopwatch.training import results
-
         if as_json:
             out.write(results.encode(document).decode())
         else:
@@ -156,9 +162,9 @@ def _asked(
 ) -> tuple[job.Job, dict[str, Any] | None, tuple[str, ...]]:
     """The job of the options, or that of a checkpoint with its state; notes on whose value holds."""
     if resume is not None:
-        from flopwatch.training import checkpoints, networks
+        from flopwatch.training import checkpoints
 
-        networks.require_torch()
+        networks.require("torch", "torchvision")
         state = checkpoints.load(checkpoints.find(resume))
         asked, notes = job.resumed(job.from_json(state["job"]), {**started, **changed, "recipe": recipe})
         return asked, state, notes
@@ -168,9 +174,7 @@ def _asked(
         )
     found = recipes.find(recipe or recipes.DEFAULT).with_(**changed)
     given = {name: value for name, value in started.items() if value is not None}
-    from flopwatch.training import networks
-
-    networks.require_torch()
+    networks.require("torch", "torchvision")
     return job.Job(**{"arch": DEFAULT_ARCH, "precision": DEFAULT_PRECISION, **given, "recipe": found}), None, ()
 
 
@@ -190,7 +194,8 @@ def _folder(output: str | None, resume: str | None) -> Path | None:
         raise UsageError(f"Nothing may be written into {output!r}: permission denied.")
     if resume is None and (folder / "checkpoint.pt").exists():
         raise UsageError(
-            f"{output!r} holds the checkpoint of another run.", todo=f"Go on with --resume {output}, or name a new folder."
+            f"{output!r} holds the checkpoint of another run.",
+            todo=f"Go on with --resume {output}, or name a new folder.",
         )
     return folder
 
@@ -199,33 +204,23 @@ def _printed(text: Callable[[Any], str]) -> Callable[[Any], None]:
     """A watcher that prints, and does not mind a reader who has left."""
 
     def show(what: Any) -> None:
-        deliver(lambda out, to_file: out.write(text(what) + "\n") and None, None)
+        deliver(lambda out, to_file: out.writelines([text(what), "\n"]), None)
 
     return show
 
 
-def _title(document: dict[str, Any]) -> str:
-    return epoch_lines.heading(document)
-
-
-def _line(row: dict[str, Any]) -> str:
-    return epoch_lines.line(row)
-
-
 def _check(folder: str, as_json: bool) -> int:
-    """The doctor of data sets."""
+    """The doctor of data sets; its code is that of a data set that cannot be trained on if something is bad or wrong."""
     from flopwatch.training import data
 
-    report = data.check(Path(folder), progress=None)
-    deliver(lambda out, to_file: _report(report, as_json, out), None)
-    return 0 if not report.bad else CannotMeasureError.exit_code
+    networks.require("PIL")
+    report = data.check(Path(folder))
 
+    def write(out: TextIO, to_file: bool) -> None:
+        if as_json:
+            out.write(results.encode(report.as_json()).decode())
+        else:
+            reports.find("table").render(report.sheet(), out)
 
-def _report(report: Any, as_json: bool, out: TextIO) -> None:
-    import msgspec
-
-    if as_json:
-        out.write(msgspec.json.format(msgspec.json.encode(report.as_json()), indent=1).decode() + "\n")
-        return
-    for sheet in (report.sheet(),):
-        reports.find("table").render(sheet, out)
+    deliver(write, None)
+    return 0 if report.healthy else CannotMeasureError.exit_code

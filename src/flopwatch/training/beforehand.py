@@ -23,7 +23,7 @@ CENSUS = 8
 class Before:
     """The census of datatypes, and the two rates; None: not measured."""
 
-    census: dict[str, Any] | None = None
+    census: precision.Census | None = None
     compute: Rate | None = None
     loader: Rate | None = None
 
@@ -45,7 +45,7 @@ def look(session: Session, model: Any) -> Before:
     return Before(census, compute, loader)
 
 
-def _on_device(session: Session, scratch: precision.Running) -> tuple[dict[str, Any], Rate | None]:
+def _on_device(session: Session, scratch: precision.Running) -> tuple[precision.Census, Rate | None]:
     import torch
 
     size = session.recipe.image_size
@@ -56,8 +56,7 @@ def _on_device(session: Session, scratch: precision.Running) -> tuple[dict[str, 
     )
     _check_last(session, scratch, pictures)
     session.watch.say("looking at datatypes")
-    proven = getattr(precision, "census", None)
-    census = proven(scratch, (pictures[:CENSUS], wanted[:CENSUS]), loop.loss).as_json() if proven else {}
+    census = precision.census(scratch, (pictures[:CENSUS], wanted[:CENSUS]), loop.loss)
     if not session.place.probe:
         return census, None
     session.watch.say("measuring the processor by itself")

@@ -21,7 +21,7 @@ def random_states() -> dict[str, Any]:
 
     kind, numbers, rest = random.getstate()
     states: dict[str, Any] = {"python": [kind, list(numbers), rest], "torch": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_available():
         states["cuda"] = torch.cuda.get_rng_state_all()
     return states
 

@@ -14,9 +14,9 @@ from flopwatch.subjects.model.catalogue import home, refusing
 IMAGENET = 1000
 
 
-def require_torch() -> None:
-    """Raise UsageError where PyTorch or torchvision is not installed."""
-    for package in ("torch", "torchvision"):
+def require(*packages: str) -> None:
+    """Raise UsageError for the first of these packages that is not installed."""
+    for package in packages:
         if find_spec(package) is None:
             raise UsageError(f"{package} is not installed.", todo="Install it: pip install 'flopwatch[torch]'.")
 

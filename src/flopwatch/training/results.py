@@ -58,7 +58,8 @@ def torch_versions() -> dict[str, str]:
             found[package] = metadata.version(package)
     if torch.version.cuda:
         found["cuda"] = torch.version.cuda
-        found["cudnn"] = str(torch.backends.cudnn.version())
+        cudnn: Any = torch.backends.cudnn
+        found["cudnn"] = str(cudnn.version())
     if getattr(torch.version, "hip", None):
         found["hip"] = str(torch.version.hip)
     return found

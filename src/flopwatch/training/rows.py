@@ -98,7 +98,7 @@ def document(session: Session, start_up: float) -> Document:
         "device": device,
         "head": session.head,
         "chance": {"top1": top1, "top5": top5},
-        "precision": {**session.precision.as_json(), **(before.census or {})},
+        "precision": {**(before.census.as_json() if before.census else {}), **session.precision.as_json()},
         "telemetry": None,
         "work": session.work.as_json(),
         "peak_flop_per_second": None,
@@ -124,12 +124,17 @@ def remarks(session: Session) -> list[str]:
     said = [f"guessing gives top-1 {guess['top1']:.2%}{also}; validated on {len(session.data.val)} images"]
     if session.job.evaluate or not session.rows:
         return said
+    if session.before.census is not None and session.before.census.complaints:
+        said.append(f"not the precision that was asked for: {'; '.join(session.before.census.complaints)}")
     last = session.rows[-1]
     rates = last["images_per_second"]
     cpus = int(session.document["machine"]["cpus"])
-    said.append(
-        probes.advice(last["data_wait"], rates["compute"], rates["loader"], session.recipe.workers, cpus)
-    )
+    said.append(probes.advice(last["data_wait"], rates["compute"], rates["loader"], session.recipe.workers, cpus))
+    load = float(session.document["machine"]["load"])
+    if load > 1.5 * cpus:
+        said.append(
+            f"the machine was busy with other work (load {load:.1f} on {cpus} cores): times are longer than they need be"
+        )
     if not last["steady"]:
         said.append("an epoch is too short to leave its first batches out: images a second hold them")
     if last["trend"] is not None and last["trend"] < SLOWER:

@@ -27,7 +27,8 @@ class Place:
     """Where a run happens and what it leaves behind: nothing of this changes what is computed.
 
     `output` is the folder for result and checkpoints, None for neither. In mid epoch the run is saved every `save_steps` batches
-    (0: never) and `save_seconds`. `probe`: measure loader and processor by themselves first. `cache` is for data sets.
+    (0: never) and `save_seconds`. `probe`: measure loader and processor by themselves first. `cache` is for data sets;
+    `policy`, skip or fail, has every picture looked at first.
     """
 
     device: str = "cpu"
@@ -36,6 +37,7 @@ class Place:
     save_seconds: float = 600.0
     probe: bool = True
     cache: Path | None = None
+    policy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,9 @@ class Session:
         networks.check(job.arch)
         watch.say(f"looking at {job.data}")
         self.data = data.find(job.data, scale=job.scale, cache=place.cache)
+        if place.policy is not None:
+            watch.say("looking at each picture")
+            self.data = data.treated(self.data, data.check(self.data.root), place.policy)
         self.head, self.outputs, note = labels.head_and_labels(self.data.classes, job.classes, self.data.indices)
         self._check_pictures()
         loading.check_workers(self.recipe.workers, self.recipe.batch, self.recipe.image_size)
@@ -186,9 +191,7 @@ class Session:
         """A network at the precision, with its optimizer; it is changed in place."""
         # On a GPU losses are looked at where a window ends, when the processor has been waited for anyway.
         watching = {} if self.place.device == "cpu" else {"watch": 2**31}
-        running = precision.Running(
-            model, make_optimizer(self.recipe), self.precision, self.place.device, **watching
-        )
+        running = precision.Running(model, make_optimizer(self.recipe), self.precision, self.place.device, **watching)
         if self.job.compile:
             import torch
 
@@ -210,9 +213,7 @@ class Session:
     def _loader(self, pictures: Any, seed: int | None) -> tuple[Any, loading.Order]:
         recipe = self.recipe
         order = loading.Order(len(pictures), recipe.batch, seed, pictures)
-        loader = loading.loader(
-            pictures, order, workers=recipe.workers, device=self.place.device, seed=recipe.seed
-        )
+        loader = loading.loader(pictures, order, workers=recipe.workers, device=self.place.device, seed=recipe.seed)
         return loader, order
 
     def _check_pictures(self) -> None:
