@@ -234,6 +234,22 @@ def test_missing_masters_are_found() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["O0", "O1", "O2"])
+def test_the_fp32_sums_of_fused_attention_are_none(name: str) -> None:
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project = nn.Linear(6, 3 * 8)
+
+        def forward(self, x: Any) -> Any:
+            query, key, value = self.project(x).chunk(3, dim=-1)
+            return nn.functional.scaled_dot_product_attention(query, key, value).mean((1, 2))[:, :CLASSES]
+
+    seen = taken(name, Attention())
+    assert any("_scaled_dot_product" in each.name for each in seen.operations)
+    assert seen.complaints == ()
+
+
 def test_a_model_without_products_proves_nothing() -> None:
     class Scale(nn.Module):
         def __init__(self) -> None:
@@ -261,6 +277,10 @@ NAMES = {
     "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn": "fp16",
     "ampere_h16816gemm_256x128_ldg8_stages_32x3_tn": "fp16",
     "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x32": "fp16",
+    "nvjet_hsh_192x192_64x3_2x1_v_bz_coopB_NTN": "fp16",
+    "nvjet_sm90_hss_320x128": "fp16",
+    "nvjet_tst_256x256_64x4_2x1_v_bz": "bf16",
+    "nvjet_sm100_tst_16x64_64x16_4x1_v_bz_TNN": "bf16",
     "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_tn": "bf16",
     "sm80_xmma_dgrad_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize64x64x64": "bf16",
     "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16": "tf32",

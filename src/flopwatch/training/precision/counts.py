@@ -46,6 +46,11 @@ class Operation:
         """Whether it is a convolution or a product of matrices."""
         return self.name.removeprefix("aten::").startswith(_PRODUCTS)
 
+    @property
+    def multiplied(self) -> str:
+        """The types that a product multiplies; backward of fused attention also gets sums of forward, which are fp32."""
+        return self.operands.split("+")[0] if "_scaled_dot_product" in self.name else self.operands
+
 
 @dataclass(frozen=True)
 class Census:
@@ -77,7 +82,7 @@ class Census:
 
     def products(self, phase: str) -> tuple[str, ...]:
         """The sorted types of the operands of convolutions and matrix products in a phase."""
-        return tuple(sorted({each.operands for each in self.operations if each.phase == phase and each.product}))
+        return tuple(sorted({each.multiplied for each in self.operations if each.phase == phase and each.product}))
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain values."""

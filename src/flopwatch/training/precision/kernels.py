@@ -15,11 +15,12 @@ _PRODUCT = re.compile(r"gemm|gemv|conv(?!ert)|fprop|dgrad|wgrad|winograd|xmma|sc
 
 # The first that fits counts. s884, s1688 and s16816 are shapes of tensor core products that add up in fp32, h… in fp16:
 # 884 is Volta's, of fp16; 1688 fp16 on Turing, where the type is named, and TF32 from Ampere on, where it may not be.
+# cuBLAS's nvjet kernels, from Hopper on, begin with a letter for the type of the operands: h is fp16, t bf16.
 _TYPES = (
-    ("bf16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
+    ("bf16", re.compile(r"bf16|bfloat16|nvjet_(sm\d+_)?t", re.IGNORECASE)),
     ("tf32", re.compile(r"tf32", re.IGNORECASE)),
-    ("fp16", re.compile(r"fp16|(?<![a-z])f16|half|[hs]884|h1688|h16816|hgemm|nvjet_hs?h", re.IGNORECASE)),
-    ("tf32", re.compile(r"s1688|nvjet_ss_|nvjet_sss", re.IGNORECASE)),
+    ("fp16", re.compile(r"fp16|(?<![a-z])f16|half|[hs]884|h1688|h16816|hgemm|nvjet_(sm\d+_)?h", re.IGNORECASE)),
+    ("tf32", re.compile(r"s1688", re.IGNORECASE)),
     ("fp32", re.compile(r"sgemm|f32f32_f32|ffma|scudnn|fp32|float", re.IGNORECASE)),
 )
 

@@ -52,8 +52,8 @@ def _products(census: Census, precision: Precision) -> list[str]:
         if each.phase not in ("forward", "backward") or not each.product:
             continue
         seen = True
-        if each.operands != precision.products:
-            said.append(f"{each.name} multiplied {each.operands} in {each.phase}, not {precision.products}.")
+        if each.multiplied != precision.products:
+            said.append(f"{each.name} multiplied {each.multiplied} in {each.phase}, not {precision.products}.")
     return said if seen else ["No convolution or matrix product was seen."]
 
 
