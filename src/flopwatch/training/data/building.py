@@ -19,6 +19,11 @@ def where(cache: Path | None) -> Path:
     return folder() / "data" if cache is None else cache
 
 
+def processors() -> int:
+    """How many of them this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def build(target: Path, fill: Callable[[Path], None]) -> Path:
     """`target`, after `fill` has filled a folder beside it that then takes its name; at once if it is there already.
 

@@ -87,6 +87,11 @@ CONSEQUENCE = {
 }
 
 
+def amount(faults: int) -> str:
+    """So many faults, in words."""
+    return "1 fault" if faults == 1 else f"{faults or 'no'} faults"
+
+
 class Complaint(NamedTuple):
     """One file or folder, what is wrong with it, and more about it if there is more."""
 
@@ -167,8 +172,7 @@ class Report:
     def _title(self) -> str:
         train, val = self.pictures
         faults = sum(each.kind.severity is not Severity.ODD for each in self.complaints)
-        verdict = f"{faults} faults" if faults else "no fault"
-        return f"{self.root} ({self.version}): {train} + {val} pictures, {self.classes} classes, {verdict}"
+        return f"{self.root} ({self.version}): {train} + {val} pictures, {self.classes} classes, {amount(faults)}"
 
     def _which(self, complaint: Complaint) -> str:
         detail = self._shortened(complaint.detail)

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flopwatch.errors import UsageError
-from flopwatch.training.data.complaints import Complaint, Kind, Report, Severity
+from flopwatch.training.data.building import processors
+from flopwatch.training.data.complaints import Complaint, Kind, Report, Severity, amount
 from flopwatch.training.data.examining import TINY, examine, what_is
 from flopwatch.training.data.finding import identify
 from flopwatch.training.data.folders import TRAIN, VAL, Layout, Split, read_split, settled
@@ -53,7 +54,7 @@ def check(
     found = [complaint for split in both for entry in split.others for complaint in _by_name(entry)]
     found += _by_class(layout, identity.classes)
     paths = [path for split in both for listed in split.pictures.values() for path in listed]
-    with warnings.catch_warnings(), ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(threads or processors()) as pool:
         warnings.simplefilter("ignore")  # of Pillow: what matters is said by name
         for done, complaints in enumerate(pool.map(lambda path: examine(path, tiny, thorough), paths), 1):
             found += complaints
@@ -154,7 +155,7 @@ def treated(dataset: DataSet, report: Report, policy: str) -> DataSet:
     serious = [each for each in report.complaints if each.kind.severity is not Severity.ODD]
     if policy == "fail" and serious:
         raise UsageError(
-            f"The data set {report.root} has {len(serious)} faults.",
+            f"The data set {report.root} has {amount(len(serious))}.",
             seen=f"{report.told(serious)}.",
             todo=f"See all of them with flopwatch train --check-data {report.root}; mend them, or leave out what cannot "
             "be read by the policy skip.",
@@ -170,4 +171,4 @@ def treated(dataset: DataSet, report: Report, policy: str) -> DataSet:
                 f"No picture of {name}/ in {report.root} can be read.", seen=f"{report.told(bad.values())}."
             )
     told = report.told(bad[os.path.abspath(path)] for path in dropped)
-    return kept.noted(f"{len(dropped)} pictures that cannot be read are left out: {told}.")
+    return kept.noted(f"Pictures left out, since they cannot be read ({len(dropped)}): {told}.")

@@ -20,6 +20,8 @@ from flopwatch.training.data.walking import Sort
 # A file beside train/ and val/ of a set that was made here: what it is, since its folders do not say.
 MARK = "flopwatch.json"
 NAMES = ("imagenette", "imagenette-160", "imagenette-320", "imagenette-full", "fashion-mnist", "made:imagenette")
+# How many times Imagenette a made set may be.
+MOST = 100
 SIZED = re.compile(r"(imagenette|made:imagenette)(?:-(160|320|full))?")
 
 
@@ -40,8 +42,11 @@ def find(
     made sets. `incomplete` accepts an archive that was extracted only in part. `progress` hears of pictures that are
     made. Raises UsageError with what is wrong.
     """
-    if not (math.isfinite(scale) and 0 < scale <= 1):
-        raise UsageError(f"A share of {scale} of a data set makes no sense.", todo="Give a number above 0, up to 1.")
+    if not (math.isfinite(scale) and 0 < scale <= (1 if not text.startswith("made:") else MOST)):
+        raise UsageError(
+            f"A share of {scale} of a data set makes no sense.",
+            todo=f"Give a number above 0, up to 1 (a made set: up to {MOST}).",
+        )
     path = Path(text).expanduser()
     if (path / "train-images-idx3-ubyte.gz").exists():
         from flopwatch.training.data.fashion import laid_out
@@ -165,29 +170,30 @@ def _refuse(layout: Layout, classes: Sequence[str]) -> None:
 
 def _notes(layout: Layout, classes: Sequence[str]) -> list[str]:
     notes = []
-    train, val = layout.train, layout.val
-    for name, split in ((TRAIN, train), (VAL, val)):
-        if missing := [each for each in classes if each not in split.pictures]:
-            notes.append(f"{name}/ has no folder for {len(missing)} of {len(classes)} classes: {_some(missing)}.")
-        if split.empty:
-            notes.append(f"{name}/ has no picture for {len(split.empty)} classes: {_some(split.empty)}.")
-        if stray := [each for each in split.pictures if each not in classes]:
-            notes.append(f"{name}/ has folders that are no class of this set and are left out: {_some(stray)}.")
-        for sort, words in LEFT_OUT.items():
-            if found := sum(entry.sort is sort for entry in split.others):
-                notes.append(f"{name}/: {found} {words}.")
-    if single := [name for name, paths in train.pictures.items() if len(paths) == 1]:
-        notes.append(f"{len(single)} classes have one training picture only: {_some(single)}.")
+    for name, split in ((TRAIN, layout.train), (VAL, layout.val)):
+        lists = {
+            "Classes without a folder": [each for each in classes if each not in split.pictures],
+            "Classes without a picture": split.empty,
+            "Folders left out, since they are no class of this set": [
+                each for each in split.pictures if each not in classes
+            ],
+            "Classes with one picture to learn from": [
+                each for each, paths in split.pictures.items() if name == TRAIN and len(paths) == 1
+            ],
+        }
+        notes += [f"{words}, in {name}/: {_some(found)}." for words, found in lists.items() if found]
+        amounts = {words: sum(entry.sort is sort for entry in split.others) for sort, words in LEFT_OUT.items()}
+        notes += [f"{words}, in {name}/: {amount}." for words, amount in amounts.items() if amount]
     return notes
 
 
 LEFT_OUT = {
-    Sort.HIDDEN: "hidden files or folders are left out",
-    Sort.OTHER: "files that are no pictures by their names are left out",
-    Sort.DANGLING: "links lead nowhere and are left out",
-    Sort.LOOP: "links lead back to a folder above them and are not followed",
-    Sort.AGAIN: "links lead to a folder that was read already and are not followed",
-    Sort.CLOSED: "folders may not be read and are left out",
+    Sort.HIDDEN: "Hidden files and folders left out",
+    Sort.OTHER: "Files left out, since their names are not those of pictures",
+    Sort.DANGLING: "Links left out, since they lead nowhere",
+    Sort.LOOP: "Links not followed, since they lead back to a folder above them",
+    Sort.AGAIN: "Links not followed, since they lead to a folder that was read already",
+    Sort.CLOSED: "Folders left out, since they may not be read",
 }
 
 

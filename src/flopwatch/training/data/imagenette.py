@@ -141,8 +141,10 @@ def _size(layout: Layout) -> str:
 
 
 def _shorter_side(path: str) -> int:
-    from PIL import Image
-
+    try:
+        from PIL import Image
+    except ImportError:  # then the name of the folder must do
+        return 0
     try:
         with Image.open(path) as picture:
             return min(picture.size)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flopwatch.training.data import imagenette
-from flopwatch.training.data.building import build, where
+from flopwatch.training.data.building import build, processors, where
 from flopwatch.training.data.drawing import VERSION, draw, frame, motif_of, numbers
 from flopwatch.training.data.finding import MARK
 from flopwatch.training.data.sets import Progress
@@ -56,7 +56,7 @@ def _draw_all(folder: Path, scale: float, size: int, seed: int, progress: Progre
     tasks = list(_tasks(folder, scale))
     for task in tasks:
         os.makedirs(os.path.dirname(task.path), exist_ok=True)
-    with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(threads or processors()) as pool:
         paint: Callable[[Task], None] = lambda task: _paint(task, size, seed)  # noqa: E731
         for done, _ in enumerate(pool.map(paint, tasks), 1):
             if progress:

@@ -67,6 +67,7 @@ class DataSet:
             "version": self.version,
             "classes": list(self.classes),
             "names": list(self.names or self.classes),
+            "indices": list(self.indices),
             "train": list(self.counts(self.train)),
             "val": list(self.counts(self.val)),
             "chance": self.chance,

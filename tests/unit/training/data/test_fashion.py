@@ -10,8 +10,8 @@ import pytest
 np = pytest.importorskip("numpy", reason="needs NumPy")
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
-from flopwatch.errors import UsageError
-from flopwatch.training.data import fashion, find
+from flopwatch.errors import UsageError  # noqa: E402
+from flopwatch.training.data import fashion, find  # noqa: E402
 
 pytestmark = pytest.mark.torch
 TRAIN, VAL = 20, 10

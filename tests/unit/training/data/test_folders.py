@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,24 +49,24 @@ def test_same_files_in_same_order_as_torchvision(tmp_path: Path) -> None:
 def test_class_without_folder_in_one_half_shifts_no_label(tmp_path: Path) -> None:
     dataset = find(str(tree(tmp_path, {"cat": 1, "dog": 1, "eel": 1}, {"cat": 1, "eel": 1})))
     assert [(Path(path).parent.name, label) for path, label in dataset.val] == [("cat", 0), ("eel", 2)]
-    assert "val/ has no folder for 1 of 3 classes: dog." in dataset.notes
+    assert "Classes without a folder, in val/: dog." in dataset.notes
 
 
 def test_class_that_only_validation_has_is_named(tmp_path: Path) -> None:
     dataset = find(str(tree(tmp_path, {"cat": 1, "eel": 1}, {"cat": 1, "dog": 1, "eel": 1})))
     assert [label for _, label in dataset.train] == [0, 2]
-    assert "train/ has no folder for 1 of 3 classes: dog." in dataset.notes
+    assert "Classes without a folder, in train/: dog." in dataset.notes
 
 
 def test_empty_class_keeps_its_label(tmp_path: Path) -> None:
     dataset = find(str(tree(tmp_path, {"cat": 2, "dog": 0, "eel": 2}, {"cat": 1, "dog": 1, "eel": 1})))
     assert dataset.classes == ("cat", "dog", "eel")
-    assert "train/ has no picture for 1 classes: dog." in dataset.notes
+    assert "Classes without a picture, in train/: dog." in dataset.notes
 
 
 def test_one_picture_of_a_class_is_said(tmp_path: Path) -> None:
     dataset = find(str(tree(tmp_path, {"cat": 1, "dog": 2}, {"cat": 1, "dog": 1})))
-    assert dataset.notes == ("1 classes have one training picture only: cat.",)
+    assert dataset.notes == ("Classes with one picture to learn from, in train/: cat.",)
 
 
 def test_hidden_files_and_folders_are_left_out(tmp_path: Path) -> None:
@@ -74,7 +76,7 @@ def test_hidden_files_and_folders_are_left_out(tmp_path: Path) -> None:
     dataset = find(str(tmp_path))
     assert len(dataset.train) == 2 + 2
     assert dataset.classes == ("cat", "dog")
-    assert dataset.notes == ("train/: 2 hidden files or folders are left out.",)
+    assert dataset.notes == ("Hidden files and folders left out, in train/: 2.",)
 
 
 def test_linked_class_folder_is_followed(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_links_that_lead_up_are_not_followed(tmp_path: Path, place: str, target:
     (tmp_path / place).symlink_to(target)
     dataset = find(str(tmp_path))
     assert (dataset.classes, len(dataset.train)) == (("cat", "dog"), 4)
-    assert dataset.notes == ("train/: 1 links lead back to a folder above them and are not followed.",)
+    assert dataset.notes == ("Links not followed, since they lead back to a folder above them, in train/: 1.",)
 
 
 def test_link_to_itself_and_link_to_nothing(tmp_path: Path) -> None:
@@ -101,8 +103,8 @@ def test_link_to_itself_and_link_to_nothing(tmp_path: Path) -> None:
     dataset = find(str(tmp_path))
     assert len(dataset.train) == 4
     assert set(dataset.notes) == {
-        "train/: 1 links lead back to a folder above them and are not followed.",
-        "train/: 1 links lead nowhere and are left out.",
+        "Links not followed, since they lead back to a folder above them, in train/: 1.",
+        "Links left out, since they lead nowhere, in train/: 1.",
     }
 
 
@@ -193,3 +195,8 @@ def test_refusals_say_what_is_wrong(case: str) -> None:
 def test_shares_that_make_no_sense(tmp_path: Path, scale: float) -> None:
     with pytest.raises(UsageError, match="makes no sense"):
         find(str(tmp_path), scale=scale)
+
+
+def test_nothing_heavy_is_loaded_to_find_a_set() -> None:
+    code = "import sys, flopwatch.training.data; print({'torch', 'numpy', 'PIL'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
