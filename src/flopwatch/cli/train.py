@@ -27,7 +27,7 @@ DEFAULT_PRECISION = "fp32-ieee"
     "imagenette-full, made:imagenette, fashion-mnist.",
 )
 @click.option("--data-scale", type=float, metavar="SHARE", help="Use this share of the pictures of each class.")
-@click.option("--recipe", metavar="NAME", help=f"imagenet-example, fast or small [default: {recipes.DEFAULT}].")
+@click.option("--recipe", metavar="NAME", help=f"imagenet-example, fast, small or few [default: {recipes.DEFAULT}].")
 @click.option("--epochs", type=int, metavar="N", help="Passes over the training pictures.")
 @click.option("--batch", type=int, metavar="N", help="Pictures in a batch.")
 @click.option("--accumulate", type=int, metavar="N", help="Batches for one update of the weights.")

@@ -22,7 +22,8 @@ class Recipe:
     """Everything that decides what a run computes, apart from network, data and precision.
 
     `batch` is the number of images in a batch and `accumulate` how many batches make one update; `warmup` is a share of the
-    whole run, `final` a share of `lr`, `scale` the least share of a picture's area that a random crop takes.
+    whole run, `final` a share of `lr`, `scale` the least share of a picture's area that a random crop takes; for
+    validation the shorter side is made `margin` × image_size, and the middle cut out.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Recipe:
     workers: int
     image_size: int
     scale: float
+    margin: float
     label_smoothing: float
     channels_last: bool
     momentum: float = 0.9

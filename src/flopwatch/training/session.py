@@ -80,10 +80,11 @@ class Session:
         self.precision = precision.find(job.precision, job.overrides)
         networks.check(job.arch)
         watch.say(f"looking at {job.data}")
-        self.data = data.find(job.data, scale=job.scale, cache=place.cache)
+        self.data = data.find(job.data, scale=job.scale, cache=place.cache, progress=self._pictures_made)
         if place.policy is not None:
             watch.say("looking at each picture")
-            self.data = data.treated(self.data, data.check(self.data.root), place.policy)
+            report = data.check(self.data.root, progress=self._pictures_seen)
+            self.data = data.treated(self.data, report, place.policy)
         self.head, self.outputs, note = labels.head_and_labels(self.data.classes, job.classes, self.data.indices)
         self._check_pictures()
         loading.check_workers(self.recipe.workers, self.recipe.batch, self.recipe.image_size)
@@ -185,7 +186,8 @@ class Session:
             return data.images(
                 self.data.train, size=recipe.image_size, training=True, seed=recipe.seed, scale=(recipe.scale, 1.0)
             )
-        return data.images(self.data.val, size=recipe.image_size, training=False)
+        resize = round(recipe.margin * recipe.image_size)
+        return data.images(self.data.val, size=recipe.image_size, training=False, resize=resize)
 
     def run(self, model: Any) -> precision.Running:
         """A network at the precision, with its optimizer; it is changed in place."""
@@ -215,6 +217,16 @@ class Session:
         order = loading.Order(len(pictures), recipe.batch, seed, pictures)
         loader = loading.loader(pictures, order, workers=recipe.workers, device=self.place.device, seed=recipe.seed)
         return loader, order
+
+    def _pictures_made(self, done: int, of: int) -> None:
+        self._say_now_and_then("made", done, of)
+
+    def _pictures_seen(self, done: int, of: int) -> None:
+        self._say_now_and_then("looked at", done, of)
+
+    def _say_now_and_then(self, what: str, done: int, of: int) -> None:
+        if done % max(1, of // 10) == 0:
+            self.watch.say(f"{done} of {of} pictures {what}")
 
     def _check_pictures(self) -> None:
         if not self.data.val:

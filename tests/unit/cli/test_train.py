@@ -25,7 +25,7 @@ from tests.training_things import Tiny, folder  # noqa: E402
 pytestmark = pytest.mark.torch
 
 CLASSES, TRAIN, VAL = 3, 10, 4
-EASY = ("--recipe", "small", "--batch", "8", "--image-size", "12", "--workers", "0", "--device", "cpu", "--no-probe")
+EASY = ("--recipe", "few", "--batch", "8", "--image-size", "12", "--workers", "0", "--device", "cpu", "--no-probe")
 # The same program with a network of a few hundred weights in place of the named one, and time to be killed in mid epoch.
 CHILD = """
 import sys, time
@@ -100,7 +100,9 @@ def test_the_table_has_a_line_for_each_epoch_in_80_columns(capsys: pytest.Captur
     assert "guessing gives top-1 33.33%; no top-5 with fewer than 5 classes" in text
 
 
-def test_rates_are_measured_by_themselves(capsys: pytest.CaptureFixture[str], pictures: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_are_measured_by_themselves(
+    capsys: pytest.CaptureFixture[str], pictures: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from flopwatch.training import probes
 
     monkeypatch.setattr(probes.compute, "__defaults__", (0.05,))
@@ -133,9 +135,12 @@ def test_a_run_leaves_its_files(capsys: pytest.CaptureFixture[str], pictures: st
 
 
 def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+    """Weights, buffers and all that the optimizer remembers."""
     state = torch.load(folder / "checkpoint.pt", weights_only=True)
-    momenta = state["running"]["optimizer"]["state"]
-    return {**state["running"]["model"], **{f"momentum {key}": each["momentum_buffer"] for key, each in momenta.items()}}
+    states = state["running"]["optimizer"]["state"]
+    momenta = {f"{key} {name}": value for key, each in states.items() for name, value in each.items()}
+    assert momenta
+    return {**state["running"]["model"], **momenta}
 
 
 def assert_the_same(one: Path, other: Path) -> None:
@@ -197,7 +202,9 @@ def test_what_a_resumed_run_must_keep(capsys: pytest.CaptureFixture[str], pictur
 
 
 def test_divergence_is_a_result_with_its_step(capsys: pytest.CaptureFixture[str], pictures: str) -> None:
-    result = run(capsys, "--data", pictures, *EASY, "--recipe", "imagenet-example", "--lr", "1e38", "--epochs", "3", "--json")
+    result = run(
+        capsys, "--data", pictures, *EASY, "--recipe", "imagenet-example", "--lr", "1e38", "--epochs", "3", "--json"
+    )
     assert result["complete"]
     assert result["diverged"]["reason"] == "diverged"
     assert result["diverged"]["epoch"] == 1
@@ -230,13 +237,19 @@ def test_a_wider_head_is_a_switch(capsys: pytest.CaptureFixture[str], pictures: 
     ],
 )
 def test_what_makes_no_sense_is_a_sentence(
-    capsys: pytest.CaptureFixture[str], pictures: str, options: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
+    pictures: str,
+    options: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if options == ("--batch", "29"):
         # A network whose normalisation has one number for each channel of one picture.
         norm = torch.nn.BatchNorm1d(3)
         monkeypatch.setattr(
-            networks, "build", lambda name, head: torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), norm)
+            networks,
+            "build",
+            lambda name, head: torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), norm),
         )
     assert said in run(capsys, "--data", pictures, *EASY, *options, code=2)
 
@@ -260,9 +273,22 @@ def test_the_doctor_of_data_sets(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_made_imagenette_is_trained_on(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_made_imagenette_is_trained_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.undo()  # the real network
-    asked = ("--data", "made:imagenette", "--data-scale", "0.02", "--image-size", "64", "--epochs", "2", "--batch", "32")
+    asked = (
+        "--data",
+        "made:imagenette",
+        "--data-scale",
+        "0.02",
+        "--image-size",
+        "64",
+        "--epochs",
+        "2",
+        "--batch",
+        "32",
+    )
     result = run(capsys, "-a", "resnet18", *asked, "--cache", str(tmp_path), "--json")
     for row in result["rows"]:
         assert row["n"] == 79

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from flopwatch.training.clock import Clock, Lap, Window, synchronizer
-from flopwatch.training.probes import advice
+from flopwatch.training.probes import advice, loader
 
 
 class Hand:
@@ -112,3 +112,28 @@ def test_advice_names_the_workers_that_are_needed() -> None:
     assert advice(0.01, 100.0, 420.0, 2, 4) == ""
     assert "fast enough" in advice(0.5, 100.0, 420.0, 2, 4)
     assert advice(None, None, None, 2, 4) == ""
+
+
+@pytest.mark.parametrize("device", ["cuda:1", "cuda", "mps", "xpu"])
+def test_each_kind_of_device_is_waited_for_in_its_own_way(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    waited: list[str] = []
+    for kind in ("cuda", "mps", "xpu"):
+        monkeypatch.setattr(getattr(torch, kind), "synchronize", lambda *where, kind=kind: waited.append(kind))
+    synchronizer(device)()
+    assert waited == [device.partition(":")[0]]
+
+
+def test_the_loader_by_itself_starts_after_its_workers() -> None:
+    hand = Hand()
+
+    def batches() -> Iterator[tuple[None, list[int]]]:
+        hand.tick(100.0)  # the workers start
+        while True:
+            hand.tick(LOADING)
+            yield None, [0] * IMAGES
+
+    rate = loader(batches(), 2, Clock(hand.sync, hand.now), seconds=3 * LOADING)
+    assert (rate.images, rate.seconds) == (3 * IMAGES, 3 * LOADING)
+    assert rate.start_up == 100.0 + 2 * 2 * LOADING
+    assert rate.per_second == IMAGES / LOADING

@@ -76,7 +76,7 @@ def test_an_epoch_counts_every_image_once() -> None:
 
 
 def test_only_the_first_batches_of_a_process_are_apart() -> None:
-    _, trained, loop = epoch(images=8, batch=2, accumulate=1, epochs=2)
+    *_, loop = epoch(images=8, batch=2, accumulate=1, epochs=2)
     loop.next_epoch()
     loop.train(*loader_of(pictures(8), 2), 8)
     assert loop.lap.first is None
@@ -107,7 +107,9 @@ def test_validation_counts_the_last_batch_by_its_images() -> None:
 
 def test_labels_are_moved_to_their_places_in_a_wider_head() -> None:
     trained = Plain(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(WIDTH, 1000)))
-    loop = Loop(trained, recipes.find("small"), head=1000, device="cpu", clock=Clock(lambda: None), places=(0, 217, 701))
+    loop = Loop(
+        trained, recipes.find("small"), head=1000, device="cpu", clock=Clock(lambda: None), places=(0, 217, 701)
+    )
     _, labels = loop.moved(torch.zeros(3, 1, 2, 3), torch.tensor([2, 0, 1]))
     assert labels.tolist() == [701, 0, 217]
 
@@ -115,7 +117,7 @@ def test_labels_are_moved_to_their_places_in_a_wider_head() -> None:
 def test_an_order_depends_on_seed_and_epoch_and_can_start_anywhere() -> None:
     order = Order(10, 3, seed=5)
     first = list(order)
-    assert sorted(sum(first, [])) == list(range(10))
+    assert sorted(index for batch in first for index in batch) == list(range(10))
     assert [len(batch) for batch in first] == [3, 3, 3, 1]
     order.epoch = 1
     assert list(order) != first

@@ -23,7 +23,12 @@ def outputs(*guesses: int, classes: int) -> object:
 
 def test_wilson_s_interval_is_that_of_the_books() -> None:
     # Newcombe, Statistics in Medicine 17 (1998), table I: 81/263, 15/148, 0/20, 1/29.
-    for hits, n, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)):
+    for hits, n, low, high in (
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ):
         interval = wilson(hits, n)
         assert interval is not None
         assert (round(interval[0], 4), round(interval[1], 4)) == (low, high)
