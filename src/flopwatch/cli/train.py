@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import click
 
 from flopwatch import reports
+from flopwatch.cli import INTERRUPTED
 from flopwatch.cli.output import deliver, progress
 from flopwatch.errors import CannotMeasureError, UsageError
 from flopwatch.training import epoch_lines, job, networks, recipes, results
@@ -145,7 +146,13 @@ def command(
     watch = session.Watch(progress)
     if not as_json:
         watch = session.Watch(progress, _printed(epoch_lines.heading), _printed(epoch_lines.line))
-    document = session.train(asked, place, watch, state, notes)
+    try:
+        document = session.train(asked, place, watch, state, notes)
+    except KeyboardInterrupt:
+        saved = place.output is not None and (place.output / "checkpoint.pt").exists()
+        more = f"go on with: flopwatch train --resume {place.output}" if saved else "nothing was saved."
+        click.echo(f"flopwatch: interrupted; {more}", err=True)
+        return INTERRUPTED
 
     def write(out: TextIO, to_file: bool) -> None:
         if as_json:

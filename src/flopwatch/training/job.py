@@ -10,8 +10,9 @@ from flopwatch.errors import UsageError
 from flopwatch.training import recipes
 from flopwatch.training.recipes import Recipe
 
-# Of these a checkpoint's value can be overruled; all others decide what was computed so far.
-FREE = ("lr", "epochs", "workers")
+# Of these a checkpoint's value can be overruled; all others decide what was computed so far. Data may have moved: the same
+# pictures are asked for later.
+FREE = ("lr", "epochs", "workers", "data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def resumed(saved: Job, given: Mapping[str, Any]) -> tuple[Job, tuple[str, ...]]
     """The job of a checkpoint with what was given on the command line; notes on whose value holds.
 
     `given` holds fields of Job and Recipe that were typed. The checkpoint wins unless an option was given; learning rate,
-    epochs and workers may be, all others must agree with it. Raises UsageError where they do not.
+    epochs, workers and the place of the data may be, all others must agree with it. Raises UsageError where they do not.
     """
     rows = saved.as_json()
     recipe = rows.pop("recipe")
@@ -67,4 +68,5 @@ def resumed(saved: Job, given: Mapping[str, Any]) -> tuple[Job, tuple[str, ...]]
             )
         changed[name] = value
         notes.append(f"{name} {value} from the command line replaces {before} of the checkpoint")
-    return Job(**rows, recipe=saved.recipe.with_(**changed)), tuple(notes)
+    of_job = {name: changed.pop(name) for name in tuple(changed) if name in rows}
+    return Job(**{**rows, **of_job, "recipe": saved.recipe.with_(**changed)}), tuple(notes)

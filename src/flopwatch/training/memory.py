@@ -78,6 +78,12 @@ def explained(what: str, *, trial: bool = False) -> Iterator[None]:
             raise CannotMeasureError(
                 f"Out of memory: {what}.", seen=first, todo="Give a smaller --batch, with --accumulate N if wanted."
             ) from error
+        if first.startswith("DataLoader worker") and ("killed" in first or "exited unexpectedly" in first):
+            raise CannotMeasureError(
+                "A process that loads pictures has ended.",
+                seen=first,
+                todo="Often memory or shared memory ran out: give fewer --workers or a smaller --batch.",
+            ) from error
         if not trial:
             raise
         raise UsageError(f"It cannot be computed: {what}.", seen=f"{type(error).__name__}: {first}") from error

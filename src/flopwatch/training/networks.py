@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,6 +77,33 @@ def published(name: str) -> dict[str, Any]:
     return state
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a network's authors prepared pictures: mean and deviation of each colour (0 to 1); what `margin` is in a recipe, if known."""
+
+    mean: tuple[float, ...] = (0.485, 0.456, 0.406)
+    std: tuple[float, ...] = (0.229, 0.224, 0.225)
+    margin: float | None = None
+
+    @property
+    def note(self) -> str:
+        """What is unusual about it; empty for the colours that nearly all networks take."""
+        return (
+            "" if self == Look(margin=self.margin) else f"pictures prepared with mean {self.mean}, deviation {self.std}"
+        )
+
+
+def look_of(name: str) -> Look:
+    """How pictures were prepared for the published weights of a network; timm knows, torchvision's are alike."""
+    room, inner = home(name)
+    if room != "timm":
+        return Look()
+    config = import_module("timm.models").get_pretrained_cfg(inner)
+    if config is None:
+        return Look()
+    return Look(tuple(config.mean), tuple(config.std), 1 / config.crop_pct)
+
+
 def read(path: Path) -> dict[str, Any]:
     """A state_dict from a file of PyTorch or safetensors, bare or below `state_dict`, `model` and the like.
 
@@ -109,6 +137,11 @@ def load(model: Any, state: dict[str, Any], source: str, *, exact: bool) -> tupl
     Raises UsageError if the weights are those of another network, or with `exact`, of a head of another width.
     """
     wanted = model.state_dict()
+    notes: tuple[str, ...] = ()
+    if not wanted.keys() & state.keys() and _shapes(wanted) == _shapes(state):
+        # Another implementation of the same network: other names, the same tensors in the same order.
+        state = dict(zip(wanted, state.values(), strict=True))
+        notes = (f"the weights in {source} have other names; they were taken in their order, in which all shapes fit",)
     missing = [name for name in wanted if name not in state and not name.endswith("num_batches_tracked")]
     # Auxiliary classifiers are left out of some networks; their weights have no place then.
     extra = [name for name in state if name not in wanted and "aux" not in name.lower()]
@@ -125,4 +158,9 @@ def load(model: Any, state: dict[str, Any], source: str, *, exact: bool) -> tupl
         )
     kept = {name: value for name, value in state.items() if name in wanted and name not in heads}
     model.load_state_dict(kept, strict=False)
-    return (f"head not taken from {source}, which has another number of classes",) if heads else ()
+    head = (f"head not taken from {source}, which has another number of classes",) if heads else ()
+    return (*notes, *head)
+
+
+def _shapes(state: dict[str, Any]) -> list[tuple[int, ...]]:
+    return [tuple(value.shape) for value in state.values()]

@@ -91,7 +91,9 @@ class Session:
         torch.manual_seed(self.recipe.seed)
         watch.say(f"building {job.arch}")
         model = networks.build(job.arch, self.head)
-        self.notes = [each for each in (*notes, *self.data.notes, note) if each]
+        # Weights of others want pictures as they were trained on; a network that starts from nothing does not mind.
+        self.look = networks.look_of(job.arch) if job.weights is not None else networks.Look()
+        self.notes = [each for each in (*notes, *self.data.notes, note, self.look.note) if each]
         if state is None:
             self.notes += load_weights(model, job, self.data.name, self.head)
         if self.recipe.channels_last:
@@ -119,6 +121,10 @@ class Session:
         """Train to the last epoch, or until the run diverges."""
         self.log.write(self.document)
         self.watch.title(self.document)
+        for row in self.rows:  # of before the run was taken up again
+            self.watch.row(row)
+        if self.loop.position.epoch >= self.recipe.epochs:
+            self.document["notes"].append(f"all {self.recipe.epochs} epochs were done already; --epochs N adds to them")
         while self.loop.position.epoch < self.recipe.epochs:
             epoch = self.loop.position.epoch + 1
             with memory.explained(self.what):
@@ -181,13 +187,13 @@ class Session:
 
     def pictures(self, *, training: bool) -> Any:
         """The pictures to learn from, or those to validate on, as tensors."""
-        recipe = self.recipe
+        recipe, colours = self.recipe, {"mean": self.look.mean, "std": self.look.std}
+        size = recipe.image_size
         if training:
-            return data.images(
-                self.data.train, size=recipe.image_size, training=True, seed=recipe.seed, scale=(recipe.scale, 1.0)
-            )
-        resize = round(recipe.margin * recipe.image_size)
-        return data.images(self.data.val, size=recipe.image_size, training=False, resize=resize)
+            scale = (recipe.scale, 1.0)
+            return data.images(self.data.train, size=size, training=True, seed=recipe.seed, scale=scale, **colours)
+        resize = round((self.look.margin or recipe.margin) * size)
+        return data.images(self.data.val, size=size, training=False, resize=resize, **colours)
 
     def run(self, model: Any) -> precision.Running:
         """A network at the precision, with its optimizer; it is changed in place."""

@@ -160,6 +160,28 @@ def test_more_epochs_can_be_added_later(capsys: pytest.CaptureFixture[str], pict
     text = run(capsys, "--resume", str(parts), "--epochs", "3", "--device", "cpu")
     assert "epochs 3 from the command line replaces 1 of the checkpoint" in text
     assert_the_same(whole, parts)
+    again = run(capsys, "--resume", str(parts), "--device", "cpu")
+    assert "all 3 epochs were done already" in again
+    assert [line.split()[0] for line in again.splitlines()[2:5]] == ["1", "2", "3"]
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], pictures: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flopwatch.training.loop import Loop
+
+    out = tmp_path / "run"
+    next_epoch = Loop.next_epoch
+
+    def interrupted(loop: Loop) -> None:
+        if loop.position.epoch == 1:
+            raise KeyboardInterrupt
+        next_epoch(loop)
+
+    monkeypatch.setattr(Loop, "next_epoch", interrupted)
+    error = run(capsys, "--data", pictures, *EASY, "--epochs", "3", "--output", str(out), code=130)
+    assert f"go on with: flopwatch train --resume {out}" in error
+    assert "nothing was saved" in run(capsys, "--data", pictures, *EASY, "--epochs", "3", code=130)
 
 
 @pytest.mark.slow
@@ -267,6 +289,7 @@ def test_the_doctor_of_data_sets(capsys: pytest.CaptureFixture[str], tmp_path: P
     bad.write_bytes(bad.read_bytes()[:40])
     assert cli.run(["train", "--check-data", str(root)]) == 4
     assert "0.png" in capsys.readouterr().out
+    assert "0.png" in run(capsys, "--data", str(root), *EASY, "--epochs", "1", code=2)
     result = run(capsys, "--data", str(root), *EASY, "--epochs", "1", "--policy", "skip", "--json")
     assert result["rows"][0]["train_n"] == CLASSES * TRAIN - 1
     assert "0.png" in run(capsys, "--data", str(root), *EASY, "--policy", "fail", code=2)

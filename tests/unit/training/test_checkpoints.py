@@ -86,7 +86,8 @@ def test_the_checkpoint_wins_unless_an_option_was_given() -> None:
     assert job.from_json(JOB.as_json()) == JOB
     same, notes = job.resumed(JOB, {"lr": None, "arch": "resnet18", "batch": 64})
     assert (same, notes) == (JOB, ())
-    changed, notes = job.resumed(JOB, {"lr": 0.5, "epochs": 9})
+    changed, notes = job.resumed(JOB, {"lr": 0.5, "epochs": 9, "data": "moved"})
+    assert changed.data == "moved"
     assert (changed.recipe.lr, changed.recipe.epochs) == (0.5, 9)
     assert notes[0] == "lr 0.5 from the command line replaces 0.1 of the checkpoint"
 

@@ -69,6 +69,22 @@ def test_weights_of_another_network_are_refused(ten: torch.nn.Module) -> None:
         networks.load(ten, torch.nn.Linear(3, 3).state_dict(), "there", exact=False)
 
 
+def test_the_same_network_under_other_names_is_taken_in_order(ten: torch.nn.Module) -> None:
+    state = {f"_other.{place}": value + 1 for place, value in enumerate(ten.state_dict().values())}
+    (note,) = networks.load(ten, state, "there", exact=True)
+    assert "other names" in note
+    assert all(torch.equal(*pair) for pair in zip(ten.state_dict().values(), state.values(), strict=True))
+
+
+def test_pictures_are_prepared_as_the_weights_want_them() -> None:
+    assert networks.look_of("resnet18") == networks.Look()
+    assert networks.Look().note == ""
+    pytest.importorskip("timm", reason="needs timm")
+    look = networks.look_of("timm:tf_efficientnet_lite0")
+    assert (look.mean, look.std, look.margin) == ((0.5,) * 3, (0.5,) * 3, 1 / 0.875)
+    assert "mean (0.5, 0.5, 0.5)" in look.note
+
+
 def test_files_without_weights_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "weights.pt"
     with pytest.raises(UsageError, match="no file of weights"):
