@@ -84,13 +84,14 @@ class Look:
     mean: tuple[float, ...] = (0.485, 0.456, 0.406)
     std: tuple[float, ...] = (0.229, 0.224, 0.225)
     margin: float | None = None
+    interpolation: str = "bilinear"
 
     @property
     def note(self) -> str:
         """What is unusual about it; empty for the colours that nearly all networks take."""
-        return (
-            "" if self == Look(margin=self.margin) else f"pictures prepared with mean {self.mean}, deviation {self.std}"
-        )
+        if self == Look(margin=self.margin):
+            return ""
+        return f"pictures prepared with mean {self.mean}, deviation {self.std}, {self.interpolation}"
 
 
 def look_of(name: str) -> Look:
@@ -101,7 +102,9 @@ def look_of(name: str) -> Look:
     config = import_module("timm.models").get_pretrained_cfg(inner)
     if config is None:
         return Look()
-    return Look(tuple(config.mean), tuple(config.std), 1 / config.crop_pct)
+    ways = ("bilinear", "bicubic", "nearest", "lanczos", "hamming", "box")
+    way = config.interpolation if config.interpolation in ways else "bilinear"
+    return Look(tuple(config.mean), tuple(config.std), 1 / config.crop_pct, way)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -187,12 +187,13 @@ class Session:
 
     def pictures(self, *, training: bool) -> Any:
         """The pictures to learn from, or those to validate on, as tensors."""
-        recipe, colours = self.recipe, {"mean": self.look.mean, "std": self.look.std}
+        recipe, look = self.recipe, self.look
+        colours = {"mean": look.mean, "std": look.std, "interpolation": look.interpolation}
         size = recipe.image_size
         if training:
             scale = (recipe.scale, 1.0)
             return data.images(self.data.train, size=size, training=True, seed=recipe.seed, scale=scale, **colours)
-        resize = round((self.look.margin or recipe.margin) * size)
+        resize = round((look.margin or recipe.margin) * size)
         return data.images(self.data.val, size=size, training=False, resize=resize, **colours)
 
     def run(self, model: Any) -> precision.Running:

@@ -81,7 +81,7 @@ def test_pictures_are_prepared_as_the_weights_want_them() -> None:
     assert networks.Look().note == ""
     pytest.importorskip("timm", reason="needs timm")
     look = networks.look_of("timm:tf_efficientnet_lite0")
-    assert (look.mean, look.std, look.margin) == ((0.5,) * 3, (0.5,) * 3, 1 / 0.875)
+    assert look == networks.Look((0.5,) * 3, (0.5,) * 3, 1 / 0.875, "bicubic")
     assert "mean (0.5, 0.5, 0.5)" in look.note
 
 
