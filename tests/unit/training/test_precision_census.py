@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,14 +15,23 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from torch import nn  # noqa: E402
 
-from flopwatch.training.precision import PRESETS, Census, Running, census, find  # noqa: E402
-from flopwatch.training.precision.kernels import Kernel, dtype_of, kernels, listening  # noqa: E402
+from flopwatch.training.precision import PRESETS, Abilities, Census, Running, census, find  # noqa: E402
+from flopwatch.training.precision.flags import Fp32Products  # noqa: E402
+from flopwatch.training.precision.kernels import Kernel, dtype_of, kernels, listening, ran  # noqa: E402
 from flopwatch.training.precision.proof import complaints  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
 CPU = [name for name in PRESETS if name != "tf32"]
 BATCH, CLASSES = 8, 3
+
+
+@pytest.fixture(autouse=True)
+def exact() -> Iterator[None]:
+    """Runs are not closed in most tests: the flags are put back here."""
+    products = Fp32Products(tf32=False)
+    yield
+    products.restore()
 
 
 def net() -> nn.Sequential:
@@ -97,6 +109,17 @@ def test_o1_is_not_measured_four_times() -> None:
 def test_o0_is_fp32_ieee_under_another_name() -> None:
     one, other = taken("O0"), taken("fp32-ieee")
     assert (one.tensors, one.operations, one.flags) == (other.tensors, other.operations, other.flags)
+
+
+def test_tf32_differs_from_fp32_ieee_by_its_flags_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    chip = Abilities("cpu", "A chip", fp16=True, bf16=True, tf32=True)
+    monkeypatch.setattr("flopwatch.training.precision.devices.abilities", lambda device: chip)
+    one, other = taken("tf32"), taken("fp32-ieee")
+    assert (one.tensors, one.operations, one.complaints) == (other.tensors, other.operations, other.complaints)
+    differ = {name: (one.flags[name], value) for name, value in other.flags.items() if one.flags[name] != value}
+    assert differ.pop("cuda.matmul.allow_tf32") == differ.pop("cudnn.allow_tf32") == (True, False)
+    assert set(differ) <= {f"{place}.fp32_precision" for place in ("cuda.matmul", "cudnn", "cudnn.conv", "cudnn.rnn")}
+    assert set(differ.values()) <= {("tf32", "ieee")}
 
 
 def test_numbers_are_counted() -> None:
@@ -302,6 +325,30 @@ def test_copies_are_no_kernels_and_conversions_no_products() -> None:
         Kernel(convert, "fp16", False, 2),
         Kernel(norm, "fp32", False, 1),
     )
+
+
+def test_spans_and_the_host_are_no_kernels() -> None:
+    class Kind(Enum):
+        CUDA = 1
+        CPU = 2
+
+    def event(name: str, kind: Kind, **more: Any) -> SimpleNamespace:
+        return SimpleNamespace(name=name, device_type=kind, **more)
+
+    events = [
+        event("cudaLaunchKernel", Kind.CPU),
+        event("volta_sgemm_64x64_nn", Kind.CUDA, is_user_annotation=False),
+        event("my span", Kind.CUDA, is_user_annotation=True),
+        event("Optimizer.step#SGD.step", Kind.CUDA),
+    ]
+    assert list(ran(events)) == ["volta_sgemm_64x64_nn"]
+
+
+def test_pytorchs_events_have_what_is_read() -> None:
+    with torch.profiler.profile(acc_events=True) as profiler:
+        torch.ones(2) + 1
+    assert profiler.events()
+    assert list(ran(profiler.events())) == []  # there is no CUDA
 
 
 @pytest.mark.parametrize(

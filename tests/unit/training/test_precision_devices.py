@@ -11,19 +11,19 @@ pytestmark = pytest.mark.torch
 
 from flopwatch.training.precision import PRESETS, Abilities, abilities, check, find  # noqa: E402
 
-T4 = Abilities("cuda", "a chip of capability 7.5", fp16=True, bf16=False, tf32=False, capability=(7, 5))
-A100 = Abilities("cuda", "a chip of capability 8.0", fp16=True, bf16=True, tf32=True, capability=(8, 0))
-P100 = Abilities("cuda", "a chip of capability 6.0", fp16=True, bf16=False, tf32=False, capability=(6, 0))
-K80 = Abilities("cuda", "a chip of capability 3.7", fp16=False, bf16=False, tf32=False, capability=(3, 7))
+CC_7_5 = Abilities("cuda", "a chip of capability 7.5", fp16=True, bf16=False, tf32=False, capability=(7, 5))
+CC_8_0 = Abilities("cuda", "a chip of capability 8.0", fp16=True, bf16=True, tf32=True, capability=(8, 0))
+CC_6_0 = Abilities("cuda", "a chip of capability 6.0", fp16=True, bf16=False, tf32=False, capability=(6, 0))
+CC_3_7 = Abilities("cuda", "a chip of capability 3.7", fp16=False, bf16=False, tf32=False, capability=(3, 7))
 OLD_CPU = Abilities("cpu", "The CPU", fp16=False, bf16=False, tf32=False)
 NEW_CPU = Abilities("cpu", "The CPU", fp16=True, bf16=True, tf32=False)
 
 REFUSED = [
-    (T4, "tf32", "has no TF32"),
-    (T4, "amp-bf16", "only emulates bf16"),
-    (T4, "bf16-master", "only emulates bf16"),
-    (T4, "bf16-pure", "only emulates bf16"),
-    (P100, "tf32", "has no TF32"),
+    (CC_7_5, "tf32", "has no TF32"),
+    (CC_7_5, "amp-bf16", "only emulates bf16"),
+    (CC_7_5, "bf16-master", "only emulates bf16"),
+    (CC_7_5, "bf16-pure", "only emulates bf16"),
+    (CC_6_0, "tf32", "has no TF32"),
     (NEW_CPU, "tf32", "has no TF32"),
 ]
 
@@ -36,8 +36,8 @@ def test_what_a_device_lacks_is_refused(able: Abilities, name: str, reason: str)
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_everything_else_runs(name: str) -> None:
-    assert check(find(name), "cuda", A100, cudnn=True) == ()
-    for able in (T4, NEW_CPU):
+    assert check(find(name), "cuda", CC_8_0, cudnn=True) == ()
+    for able in (CC_7_5, NEW_CPU):
         if (able, name) not in [(each, other) for each, other, _ in REFUSED]:
             assert check(find(name), able.kind, able, cudnn=True) == ()
 
@@ -51,17 +51,17 @@ def test_a_cpu_that_emulates_says_so() -> None:
 
 
 def test_chips_without_tensor_cores_say_so() -> None:
-    assert check(find("O2"), "cuda", K80, cudnn=True) == (
+    assert check(find("O2"), "cuda", CC_3_7, cudnn=True) == (
         "a chip of capability 3.7 has no tensor cores: fp16 is only a way to store numbers there.",
     )
-    assert check(find("O1"), "cuda", P100, cudnn=True) == (
+    assert check(find("O1"), "cuda", CC_6_0, cudnn=True) == (
         "a chip of capability 6.0 has no tensor cores: fp16 brings no tensor cores there.",
     )
 
 
 def test_cudnn_switched_off_is_refused_as_in_apex() -> None:
     with pytest.raises(CannotMeasureError, match="cuDNN is switched off"):
-        check(find("O2"), "cuda", A100, cudnn=False)
+        check(find("O2"), "cuda", CC_8_0, cudnn=False)
 
 
 def test_pytorch_is_not_asked_whether_it_can_emulate(monkeypatch: pytest.MonkeyPatch) -> None:

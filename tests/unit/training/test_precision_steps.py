@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +23,19 @@ pytestmark = pytest.mark.torch
 
 CPU = [name for name in PRESETS if name != "tf32"]  # a CPU has none
 BATCH, CLASSES = 8, 3
+
+
+OPEN: list[weakref.ref[Running]] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Close the runs of a test, the last first."""
+    yield
+    while OPEN:
+        run = OPEN.pop()()
+        if run is not None:
+            run.close()
 
 
 def net() -> nn.Sequential:
@@ -43,7 +58,9 @@ def sgd(lr: float = 0.1) -> Callable[[list[nn.Parameter]], Any]:
 
 
 def running(precision: str, model: nn.Module | None = None, make: Any = None, **options: Any) -> Running:
-    return Running(net() if model is None else model, make or sgd(), find(precision), "cpu", **options)
+    run = Running(net() if model is None else model, make or sgd(), find(precision), "cpu", **options)
+    OPEN.append(weakref.ref(run))
+    return run
 
 
 def one_step(run: Running, x: Any = None, worse: float = 1.0) -> bool:
@@ -300,9 +317,11 @@ def test_validation_runs_at_the_precision_of_training(name: str) -> None:
 # --- Scales, and steps that are skipped ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["O1", "O2"])
+@pytest.mark.parametrize(
+    "name", ["O1", "O2", "O3,scaler=dynamic", "bf16-pure,scaler=dynamic", "bf16-master,scaler=dynamic"]
+)
 def test_an_overflow_skips_the_step_and_halves_the_scale(name: str) -> None:
-    run = running(f"{name},scaler=dynamic")
+    run = running(name)
     weights = [each.detach().clone() for each in run.module.parameters()]
     handle = run.module[5].weight.register_hook(lambda gradient: gradient * float("inf"))
     assert not one_step(run)
@@ -460,6 +479,7 @@ def test_losses_wait_on_an_accelerator_and_the_step_is_right_all_the_same() -> N
     assert watching.verdict is not None
     assert (watching.verdict.step, watching.verdict.reason) == (2, "diverged")
     assert watching.verdict.fault is not None and not watching.verdict.fault.exact
+    assert str(watching.verdict) == "Diverged at step 2: the loss is not finite; found afterwards: loss at step 2."
 
 
 def test_without_a_scaler_there_is_no_scale_to_tell() -> None:
@@ -579,18 +599,42 @@ def test_tf32_is_off_in_both_places_and_put_back(name: str) -> None:
     assert flags.read() == before
 
 
-def test_tf32_is_on_in_both_places_and_put_back_after_an_error() -> None:
+def test_tf32_is_on_in_both_places_and_put_back_once() -> None:
     before = flags.read()
-    with pytest.raises(ZeroDivisionError), flags.fp32_products(tf32=True):
-        during = flags.read()
-        assert during["cuda.matmul.allow_tf32"] is during["cudnn.allow_tf32"] is True
-        assert (
-            during.get("cuda.matmul.fp32_precision", "tf32")
-            == during.get("cudnn.conv.fp32_precision", "tf32")
-            == "tf32"
-        )
+    products = flags.Fp32Products(tf32=True)
+    during = flags.read()
+    assert during["cuda.matmul.allow_tf32"] is during["cudnn.allow_tf32"] is True
+    assert during.get("cuda.matmul.fp32_precision", "tf32") == during.get("cudnn.conv.fp32_precision", "tf32") == "tf32"
+    products.restore()
+    assert flags.read() == before
+    with running("O0"):
+        other = flags.read()
+        products.restore()
+        assert flags.read() == other
+
+
+def test_flags_are_put_back_after_an_error() -> None:
+    before = flags.read()
+    with pytest.raises(ZeroDivisionError), running("O0"):
         raise ZeroDivisionError
     assert flags.read() == before
+
+
+@pytest.fixture
+def keep() -> Iterator[flags.Fp32Products]:
+    """Flags as PyTorch has them, in the end."""
+    products = flags.Fp32Products(tf32=True)
+    yield products
+    products.restore()
+
+
+def test_a_run_that_is_thrown_away_takes_no_flags_from_the_next(keep: flags.Fp32Products) -> None:
+    first = running("O0")
+    with running("O0"):
+        during = flags.read()
+        del first
+        gc.collect()
+        assert flags.read() == during
 
 
 def test_a_refused_run_changes_neither_model_nor_flags() -> None:

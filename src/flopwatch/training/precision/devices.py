@@ -40,7 +40,7 @@ def _cuda(device: torch.device) -> Abilities:
     with torch.cuda.device(device):
         capability = torch.cuda.get_device_capability(device)
         name = torch.cuda.get_device_name(device)
-        # Without the argument PyTorch says yes to a T4, which emulates bf16.
+        # Without the argument PyTorch says yes to chips that only emulate bf16.
         bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
         ask = getattr(torch.cuda, "is_tf32_supported", None)
         tf32 = bool(ask()) if ask else capability >= (8, 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,10 +16,6 @@ def _place(name: str) -> Any:
     for part in name.split("."):
         place = getattr(place, part, None)
     return place
-
-
-def _has_places() -> bool:
-    return hasattr(_place("cudnn.conv"), "fp32_precision")
 
 
 def read() -> dict[str, str | bool | int | None]:
@@ -48,25 +42,31 @@ def read() -> dict[str, str | bool | int | None]:
     return flags
 
 
-@contextmanager
-def fp32_products(tf32: bool) -> Iterator[None]:
-    """Let fp32 products be TF32, or make them exact, in cuBLAS and in cuDNN; all flags are put back behind it.
+class Fp32Products:
+    """Lets fp32 products be TF32, or makes them exact, in cuBLAS and in cuDNN, until `restore` puts all flags back.
 
     The old flags are set first and the new ones, where there are any, behind them: set alone, either makes PyTorch refuse
-    to read the other.
+    to read the other. One that is thrown away changes nothing: a later one would lose its flags at some random time.
     """
-    before = {name: _place(name).fp32_precision for name in _PLACES if _has_places() and _place(name) is not None}
-    legacy = read()
-    try:
+
+    def __init__(self, tf32: bool) -> None:
+        places = {name: _place(name) for name in _PLACES}
+        self._before = {name: it.fp32_precision for name, it in places.items() if hasattr(it, "fp32_precision")}
+        flags = read()
+        self._legacy = [flags[f"{name}.allow_tf32"] is True for name in _LEGACY]
+        self._set = True
         _set_legacy(tf32, tf32)
-        for name in before:
+        for name in self._before:
             # TF32 means NVIDIA's here; what oneDNN makes of the word on a CPU is not part of it.
-            _place(name).fp32_precision = "tf32" if tf32 and not name.startswith("mkldnn") else "ieee"
-        yield
-    finally:
-        _set_legacy(legacy["cuda.matmul.allow_tf32"] is True, legacy["cudnn.allow_tf32"] is True)
-        for name, value in before.items():
-            _place(name).fp32_precision = value
+            places[name].fp32_precision = "tf32" if tf32 and not name.startswith("mkldnn") else "ieee"
+
+    def restore(self) -> None:
+        """Put the flags back, once."""
+        if self._set:
+            self._set = False
+            _set_legacy(*self._legacy)
+            for name, value in self._before.items():
+                _place(name).fp32_precision = value
 
 
 def _set_legacy(matmul: bool, cudnn: bool) -> None:

@@ -36,8 +36,8 @@ def census(running: Running, batch: tuple[Any, ...], loss: Loss = nn.functional.
     with untouched(running.module, training=True), _kept(running), _eager(running.module):
         running.module.train()
         if running.device.type == "cuda":
-            _step(running, tuple(inputs), target, loss, _Types())
-            _forget(running)
+            _step(running, tuple(inputs), target, loss, _Types(), update=False)
+            running.masters.zero()
         types = _Types()
         with listening(running.device) as names:
             overflow, ends = _step(running, tuple(inputs), target, loss, types)
@@ -59,9 +59,9 @@ def census(running: Running, batch: tuple[Any, ...], loss: Loss = nn.functional.
 
 
 def _step(
-    running: Running, inputs: tuple[Any, ...], target: Any, loss: Loss, types: _Types
+    running: Running, inputs: tuple[Any, ...], target: Any, loss: Loss, types: _Types, *, update: bool = True
 ) -> tuple[bool, tuple[Tensors, ...]]:
-    """A step that is taken whatever its gradients are; returns whether one overflowed, and the ends of the model."""
+    """A step that is taken (with `update`) whatever its gradients are; returns whether one overflowed, and the ends of the model."""
     found = torch.zeros(1, dtype=torch.float32, device=running.device)
     inverse = 1 / running.scaler.scale
     with types.of("forward"):
@@ -77,9 +77,10 @@ def _step(
         masters.unscale_alone(inverse, look)
     gathered = [masters.gradient(each) for each in masters.names]
     overflow = not all(bool(torch.isfinite(each).all()) for each in gathered if each is not None)
-    with types.of("optimizer"):
-        masters.optimizer.step()
-        masters.give_back()
+    if update:
+        with types.of("optimizer"):
+            masters.optimizer.step()
+            masters.give_back()
     ends = [("inputs", running.ready(inputs)), ("outputs", outputs), ("loss", value)]
     return overflow, _grouped((part, "model", tensor) for part, whole in ends for tensor in floats(whole))
 
@@ -186,11 +187,6 @@ def _kept(running: Running) -> Iterator[None]:
 
 def _options(group: dict[str, Any]) -> dict[str, Any]:
     return {key: deepcopy(value) for key, value in group.items() if key != "params"}
-
-
-def _forget(running: Running) -> None:
-    """Forget the gradients, and nothing of what the run knows about them."""
-    running.masters.zero()
 
 
 @contextmanager

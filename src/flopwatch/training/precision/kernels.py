@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -14,8 +15,8 @@ import torch
 _PRODUCT = re.compile(r"gemm|gemv|conv(?!ert)|fprop|dgrad|wgrad|winograd|xmma|scudnn|884cudnn|nvjet", re.IGNORECASE)
 
 # The first that fits counts. s884, s1688 and s16816 are shapes of tensor core products that add up in fp32, h… in fp16:
-# 884 is Volta's, of fp16; 1688 fp16 on Turing, where the type is named, and TF32 from Ampere on, where it may not be.
-# cuBLAS's nvjet kernels, from Hopper on, begin with a letter for the type of the operands: h is fp16, t bf16.
+# 884 is fp16 (capability 7.0); 1688 is fp16 at 7.5, where the type is named, and TF32 from 8.0 on, where it may not be.
+# cuBLAS's nvjet kernels, from 9.0 on, begin with a letter for the type of the operands: h is fp16, t bf16.
 _TYPES = (
     ("bf16", re.compile(r"bf16|bfloat16|nvjet_(sm\d+_)?t", re.IGNORECASE)),
     ("tf32", re.compile(r"tf32", re.IGNORECASE)),
@@ -61,6 +62,12 @@ def listening(device: torch.device) -> Iterator[list[str] | None]:
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True) as profiler:
         yield names
         torch.cuda.synchronize(device)
-    for event in profiler.events() or ():
-        if event.device_type.name == "CUDA":
-            names.append(event.name)
+    names += ran(profiler.events() or ())
+
+
+def ran(events: Iterable[Any]) -> Iterator[str]:
+    """The names of what a profiler saw on a CUDA device, without the spans that programs mark there."""
+    for event in events:
+        mark = getattr(event, "is_user_annotation", False) or event.name.startswith(("Optimizer.", "ProfilerStep"))
+        if event.device_type.name == "CUDA" and not mark:
+            yield event.name

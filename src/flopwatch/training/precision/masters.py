@@ -147,9 +147,12 @@ def _unscale(gradients: Iterable[torch.Tensor], inverse: float, found: torch.Ten
     by_dtype: dict[torch.dtype, list[torch.Tensor]] = {}
     for gradient in gradients:
         by_dtype.setdefault(gradient.dtype, []).append(gradient)
-    for group in by_dtype.values():
-        if found is None:
-            torch._foreach_mul_(group, inverse)
-        else:
+    for dtype, group in by_dtype.items():
+        if found is not None and dtype in (torch.float32, torch.float16):
             factor = torch.full((), inverse, dtype=torch.float32, device=found.device)
             torch._amp_foreach_non_finite_check_and_unscale_(group, found, factor)
+            continue
+        torch._foreach_mul_(group, inverse)
+        if found is not None:  # that kernel knows no bf16
+            largest = torch.stack([each.abs().max().float() for each in group if each.numel()])
+            found.logical_or_(~torch.isfinite(largest).all())

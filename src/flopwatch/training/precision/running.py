@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,7 +30,7 @@ class Running:
     A step is `zero`, `forward`, `backward` of the loss of its fp32 outputs (several for accumulated gradients), `step`.
     `forward` is the same in validation, under torch.no_grad(). `model` may be replaced by a wrapper of itself
     (DistributedDataParallel, torch.compile); `module` is the bare one. channels_last is set before. PyTorch's TF32 flags
-    are this precision's until `close()`, or to the end of a with block, and then what they were.
+    are this precision's until `close()`, or to the end of a with block, and then what they were: one run at a time.
 
     `patience` is the number of skipped steps in a row after which `verdict` says that no scale fits; `watch` the number of
     steps after which losses are looked at on an accelerator (on a CPU each one is). Raises CannotMeasureError where `device`
@@ -50,7 +50,6 @@ class Running:
         self.precision = precision
         self.device = torch.device(device)
         self.notes = (*precision.notes, *check(precision, self.device))
-        self._open = ExitStack()
         cast_model(model, precision)
         self.module: nn.Module = model.to(self.device)
         self.model: Any = self.module
@@ -63,7 +62,7 @@ class Running:
         every = 1 if self.device.type == "cpu" else watch
         self._watching = Watching(self.module, self.run, self.masters.gradient, self.scaler, patience, every)
         self._pending = self._spent = self._unscaled = False
-        self._open.enter_context(flags.fp32_products(precision.tf32))
+        self._flags = flags.Fp32Products(precision.tf32)
 
     @property
     def optimizer(self) -> Optimizer:
@@ -184,7 +183,7 @@ class Running:
 
     def close(self) -> None:
         """Put PyTorch's flags back."""
-        self._open.close()
+        self._flags.restore()
 
     def __enter__(self) -> Self:
         return self

@@ -60,9 +60,9 @@ class Watching:
         exact = bad == self._steps + 1
         fault, _ = self._replay(exact)
         self._fault = fault or Fault("", "loss", bad, exact=exact)
-        self.verdict = Verdict(
-            "diverged", bad, self._fault, f"Diverged at step {bad}: the loss is not finite; first: {self._fault}."
-        )
+        found = "first" if exact else "found afterwards"
+        message = f"Diverged at step {bad}: the loss is not finite; {found}: {self._fault}."
+        self.verdict = Verdict("diverged", bad, self._fault, message)
 
     def _replay(self, exact: bool) -> tuple[Fault | None, list[str]]:
         # A replay on one rank alone would wait for the others in every SyncBatchNorm.
