@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 # Another number whenever the same dice would draw something else.
-VERSION = 1
+VERSION = 2
 
 Field = NDArray[np.floating[Any]]
 Dice = np.random.Generator
@@ -47,7 +47,7 @@ def draw(label: int, size: tuple[int, int], dice: Dice) -> Image.Image:
     clouds = _clouds(wide, high, side * 0.5, dice)
     light = _light(across / wide, down / high, dice)
     rough = (_clouds(wide, high, side * 0.2, dice) - np.float32(0.5)) * np.float32(40)
-    rough += dice.standard_normal((high, wide), dtype=np.float32) * np.float32(dice.uniform(1, 8))
+    rough += dice.standard_normal((high, wide), dtype=np.float32) * np.float32(dice.uniform(0.5, 4.5))
     (one, two), (near, far) = _colours(dice), _colours(dice)
     values = np.empty((high, wide, 3), np.uint8)
     for channel in range(3):  # one at a time is several times faster than all three side by side
@@ -59,11 +59,11 @@ def draw(label: int, size: tuple[int, int], dice: Dice) -> Image.Image:
 
 def _plane(across: Field, down: Field, side: int, dice: Dice) -> tuple[Field, Field]:
     """Coordinates in periods of the pattern: turned a little, moved, and bent."""
-    turn, period = dice.uniform(-0.3, 0.3), side * dice.uniform(0.12, 0.28)
+    turn, period = dice.uniform(-0.2, 0.2), side * dice.uniform(0.11, 0.24)
     cos, sin = np.float32(np.cos(turn) / period), np.float32(np.sin(turn) / period)
     u = across * cos - down * sin
     v = across * sin + down * cos
-    bend, waves, start = dice.uniform(0, 0.25), dice.uniform(0.05, 0.2), dice.uniform(0, 6.28, 2)
+    bend, waves, start = dice.uniform(0, 0.2), dice.uniform(0.05, 0.15), dice.uniform(0, 6.28, 2)
     return (
         u + np.float32(bend) * np.sin(v * np.float32(6.28 * waves) + np.float32(start[0])) + np.float32(dice.random()),
         v + np.float32(bend) * np.sin(u * np.float32(6.28 * waves) + np.float32(start[1])) + np.float32(dice.random()),
@@ -75,7 +75,7 @@ def _colours(dice: Dice) -> tuple[Field, Field]:
     weights = np.array([0.299, 0.587, 0.114])
     while True:
         one, two = dice.uniform(10, 245, (2, 3))
-        if abs(float((one - two) @ weights)) > 60:
+        if abs(float((one - two) @ weights)) > 90:
             return one.astype(np.float32), two.astype(np.float32)
 
 
@@ -88,7 +88,7 @@ def _clouds(wide: int, high: int, period: float, dice: Dice) -> Field:
 
 def _region(across: Field, down: Field, wide: int, high: int, dice: Dice) -> Field:
     """Where the pattern is seen: everywhere, or in most of the picture with a soft edge."""
-    if dice.random() < 0.4:
+    if dice.random() < 0.6:
         return np.ones_like(across)
     x = (across / wide - np.float32(dice.uniform(0.4, 0.6))) / np.float32(dice.uniform(0.42, 0.6))
     y = (down / high - np.float32(dice.uniform(0.4, 0.6))) / np.float32(dice.uniform(0.42, 0.6))

@@ -1,9 +1,13 @@
-"""Fashion-MNIST as folders of pictures, from the files that Debian's dataset-fashion-mnist installs."""
+"""Fashion-MNIST as folders of pictures, from the files that Debian's dataset-fashion-mnist installs.
+
+Other sets in the same files (MNIST itself) are laid out as well; their classes are called by their digits.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +49,9 @@ def laid_out(
     """
     source = source or SOURCE
     _present(source)
-    target = where(cache) / f"fashion-mnist-scale{scale:g}"
-    return build(target, lambda folder: _write(folder, source, scale, progress))
+    name, classes = ("fashion-mnist", CLASSES) if "fashion" in str(source) else (source.name, tuple("0123456789"))
+    target = where(cache) / f"{name}-{_checksum(source):08x}-scale{scale:g}"
+    return build(target, lambda folder: _write(folder, source, scale, _mark(name, classes, scale), progress))
 
 
 def _present(source: Path) -> None:
@@ -59,6 +64,12 @@ def _present(source: Path) -> None:
         )
 
 
+def _checksum(source: Path) -> int:
+    """Of the small files, to tell sets apart."""
+    paths = [_file(source, _names(word)[1]) for word in SPLITS.values()]
+    return zlib.crc32(b"".join(path.read_bytes() for path in paths if path))
+
+
 def _names(word: str) -> tuple[str, str]:
     return f"{word}-images-idx3-ubyte", f"{word}-labels-idx1-ubyte"
 
@@ -67,7 +78,7 @@ def _file(source: Path, name: str) -> Path | None:
     return next((path for path in (source / f"{name}.gz", source / name) if path.is_file()), None)
 
 
-def _write(folder: Path, source: Path, scale: float, progress: Progress | None) -> None:
+def _write(folder: Path, source: Path, scale: float, mark: dict[str, Any], progress: Progress | None) -> None:
     lists = {}
     for split, word in SPLITS.items():
         pictures, labels = (
@@ -75,18 +86,22 @@ def _write(folder: Path, source: Path, scale: float, progress: Progress | None) 
         )
         if len(pictures) != len(labels):
             raise _damaged(source, f"{len(pictures)} pictures have {len(labels)} labels")
+        if len(labels) and labels.max() >= len(mark["classes"]):
+            raise _damaged(source, f"there is a label {labels.max()} in {word}, and ten classes")
         count = max(1, round(len(labels) * scale))
         lists[split] = pictures[:count], labels[:count]
     total, done = sum(len(labels) for _, labels in lists.values()), 0
     for split, (pictures, labels) in lists.items():
-        for name in CLASSES:
+        for name in mark["classes"]:
             (folder / split / name).mkdir(parents=True)
         for number, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
-            Image.fromarray(picture).save(folder / split / CLASSES[label] / f"{number:05d}.png", compress_level=1)
+            Image.fromarray(picture).save(
+                folder / split / mark["classes"][label] / f"{number:05d}.png", compress_level=1
+            )
             done += 1
             if progress:
                 progress(done, total)
-    (folder / MARK).write_text(json.dumps(_mark(scale), indent=1), encoding="utf-8")
+    (folder / MARK).write_text(json.dumps(mark, indent=1), encoding="utf-8")
 
 
 def _read(source: Path, name: str, kind: int) -> NDArray[np.uint8]:
@@ -109,11 +124,11 @@ def _damaged(path: Path, what: str) -> UsageError:
     )
 
 
-def _mark(scale: float) -> dict[str, Any]:
+def _mark(name: str, classes: tuple[str, ...], scale: float) -> dict[str, Any]:
     return {
-        "name": "fashion-mnist",
-        "version": f"fashion-mnist scale {scale:g}",
-        "classes": list(CLASSES),
-        "names": [name.split("-", 1)[1].replace("-", " ") for name in CLASSES],
+        "name": name,
+        "version": f"{name} scale {scale:g}",
+        "classes": list(classes),
+        "names": [each.split("-", 1)[-1].replace("-", " ") for each in classes],
         "notes": [],
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from flopwatch.errors import UsageError
 from flopwatch.training.data import imagenette
-from flopwatch.training.data.folders import TRAIN, VAL, Layout, Split, read
+from flopwatch.training.data.folders import NAMED, TRAIN, VAL, Layout, Split, read
 from flopwatch.training.data.sets import DataSet, Item, Progress
 from flopwatch.training.data.walking import Sort
 
@@ -47,6 +47,8 @@ def find(
             f"A share of {scale} of a data set makes no sense.",
             todo=f"Give a number above 0, up to 1 (a made set: up to {MOST}).",
         )
+    if not text.strip():
+        raise UsageError("No data set was given.", todo=NAMED)
     path = Path(text).expanduser()
     if (path / "train-images-idx3-ubyte.gz").exists():
         from flopwatch.training.data.fashion import laid_out
@@ -69,10 +71,9 @@ def find(
 
         return read_folder(laid_out(scale=scale, cache=cache, progress=progress))
     near = difflib.get_close_matches(text, NAMES, 1)
-    names = ", ".join(NAMES)
     raise UsageError(
         f"There is no data set {text!r}: no folder and no name of one.",
-        todo=f"Did you mean {near[0]}?" if near else f"Give a folder with train/ and val/, or one of {names}.",
+        todo=f"Did you mean {near[0]}?" if near else NAMED,
     )
 
 

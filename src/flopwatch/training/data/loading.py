@@ -45,9 +45,11 @@ class Preparation:
 
 
 class Images(Dataset[tuple[Tensor, int]]):
-    """Items as (tensor, label). The dice of a picture depend on seed, epoch and its place in the list, on nothing else:
+    """Items as (tensor, label), a float tensor of 3 x size x size or its bytes.
 
-    any number of workers or ranks in any order sees the same pictures, and a run that resumes sees them again.
+    The dice of a picture depend on the seed, the epoch and its place in the list, on nothing else: any number of workers
+    or ranks in any order sees the same pictures, and a run that resumes sees them again. A file that cannot be read
+    raises BadPicture, from a worker too.
     """
 
     def __init__(self, items: Sequence[Item], preparation: Preparation, *, training: bool, seed: int = 0) -> None:

@@ -21,7 +21,7 @@ from flopwatch.training.data.sets import Progress
 
 # The share of pictures that are grey, and the quality of the JPEGs, lowest and highest.
 GREY = 0.01
-QUALITY = (75, 92)
+QUALITY = (70, 90)
 
 
 class Task(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ class DataSet:
     root: Path
     version: str
     classes: tuple[str, ...]
-    train: tuple[Item, ...]
-    val: tuple[Item, ...]
+    train: tuple[Item, ...] = field(repr=False)
+    val: tuple[Item, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     indices: tuple[int, ...] = ()

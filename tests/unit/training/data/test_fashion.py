@@ -66,6 +66,7 @@ def test_name_means_debians_package(source: Path, tmp_path: Path, monkeypatch: p
         (gzip.compress(head(0x801, 2) + b"12")[:-9], "Compressed file ended"),
         (gzip.compress(head(0x802, 2) + b"12"), "it begins with 0x802, not 0x801"),
         (gzip.compress(head(0x801, 3) + b"123"), "10 pictures have 3 labels"),
+        (gzip.compress(head(0x801, VAL) + bytes(range(1, 1 + VAL))), "there is a label 10 in t10k, and ten classes"),
     ],
 )
 def test_damaged_files_are_named(source: Path, tmp_path: Path, content: bytes, what: str) -> None:
@@ -74,3 +75,11 @@ def test_damaged_files_are_named(source: Path, tmp_path: Path, content: bytes, w
         fashion.laid_out(source=source, cache=tmp_path / "cache")
     assert what in str(refused.value)
     assert [path.name for path in (tmp_path / "cache").iterdir() if not path.name.endswith(".lock")] == []
+
+
+def test_other_set_in_the_same_files_is_called_by_its_digits(source: Path, tmp_path: Path) -> None:
+    fashion_cache = find(str(source), cache=tmp_path / "cache").root
+    digits = source.rename(source.with_name("mnist"))
+    dataset = find(str(digits), cache=tmp_path / "cache")
+    assert dataset.root != fashion_cache
+    assert (dataset.name, dataset.classes) == ("mnist", tuple("0123456789"))

@@ -141,6 +141,7 @@ def test_labels_of_all_of_imagenet_are_its_indices(tmp_path: Path) -> None:
 
 
 REFUSED = {
+    "nothing given": ("", "No data set was given. Give a folder with train/ and val/, or imagenette-160"),
     "nothing there": ("nowhere", "There is no data set 'nowhere': no folder and no name of one."),
     "near name": ("imagenete-320", "Did you mean imagenette-320?"),
     "no val": ("no-val", "The data set no-val has no folder val/. Seen: train/. Put some pictures of each class into no-val/val/CLASS/."),

@@ -47,7 +47,7 @@ def test_counts_are_that_share_of_imagenettes(dataset: DataSet) -> None:
 
 def test_layout_is_imagenettes_but_it_says_what_it_is(dataset: DataSet) -> None:
     assert dataset.classes == tuple(each.wnid for each in imagenette.classes())
-    assert (dataset.name, dataset.version) == ("made:imagenette", "made v1 160px scale 0.02 seed 0")
+    assert (dataset.name, dataset.version) == ("made:imagenette", "made v2 160px scale 0.02 seed 0")
     assert dataset.notes == ("Made pictures, not photographs: accuracy on them says nothing about Imagenette.",)
     assert (dataset.indices, contamination(dataset)) == ((), "")
     assert dataset.chance == 8 / 79
