@@ -11,7 +11,7 @@ import click
 from flopwatch import __version__
 from flopwatch.errors import CannotMeasureError, FlopwatchError
 
-NAMES = ("stat", "model", "show", "doctor")
+NAMES = ("stat", "model", "train", "show", "doctor")
 INTERRUPTED = 130
 
 

@@ -67,27 +67,30 @@ def refusing(happened: str) -> Iterator[None]:
 def builder(name: str) -> tuple[str, Callable[[], Made]]:
     """The framework of a named model and a function that builds it; raises UsageError with the nearest names."""
     room, separator, inner = name.partition(":")
-    if not separator:
-        return _unprefixed(name)
     if room == "chainer":
         _check(inner, CHAINER, prefix="chainer:")
         return "chainer", lambda: _from_chainer(inner)
-    if room in ("torchvision", "timm"):
-        _require(room)
-        _check(inner, _names(room), prefix=f"{room}:")
-        return "torch", lambda: _from_torchvision(inner) if room == "torchvision" else _from_timm(inner)
+    if not separator or room in ("torchvision", "timm"):
+        room, inner = home(name)
+        return "torch", partial(_from_torchvision if room == "torchvision" else _from_timm, inner)
     raise UsageError(
         f"{name!r} is not a model.", todo="Write a name, chainer:NAME, torchvision:NAME, timm:NAME, or FILE.py:FACTORY."
     )
 
 
-def _unprefixed(name: str) -> tuple[str, Callable[[], Made]]:
+def home(name: str) -> tuple[str, str]:
+    """The package, torchvision or timm, that has a model of that name, and its name there; raises UsageError with the nearest names."""
+    room, separator, inner = name.partition(":")
+    if separator and room in ("torchvision", "timm"):
+        _require(room)
+        _check(inner, _names(room), prefix=f"{room}:")
+        return room, inner
     known: list[str] = []
-    for room, build in (("torchvision", _from_torchvision), ("timm", _from_timm)):
+    for room in ("torchvision", "timm"):
         if find_spec(room) is not None:
             names = _names(room)
             if name in names:
-                return "torch", partial(build, name)
+                return room, name
             known += names
     if not known:
         _require("torchvision")

@@ -29,6 +29,7 @@ class Preparation:
     mirrored with the probability `flip`. To ask: the shorter side resized to `resize`, then the square in the middle.
     `normalise` gives 32-bit floats; without it the tensor holds the bytes, to be normalised where they are used.
     `draft` lets the JPEG decoder leave out detail that resizing would throw away: faster, but not the same numbers.
+    `interpolation` is Pillow's name for how pictures are resized.
     """
 
     size: int
@@ -40,6 +41,7 @@ class Preparation:
     std: tuple[float, ...] = STD
     normalise: bool = True
     draft: bool = False
+    interpolation: str = "bilinear"
 
 
 class Images(Dataset[tuple[Tensor, int]]):
@@ -103,7 +105,7 @@ class Images(Dataset[tuple[Tensor, int]]):
         part = coloured(picture)
         if box != (0, 0, *part.size):
             part = part.crop(box)
-        return part.resize(size, Image.Resampling.BILINEAR)
+        return part.resize(size, Image.Resampling[self.preparation.interpolation.upper()])
 
 
 def normalised(pictures: Tensor, mean: Sequence[float] = MEAN, std: Sequence[float] = STD) -> Tensor:
@@ -127,8 +129,9 @@ def images(
     std: Sequence[float] = STD,
     normalise: bool = True,
     draft: bool = False,
+    interpolation: str = "bilinear",
 ) -> Images:
     """These pictures for a loader of PyTorch; `resize` is 256 for 224 pixels and in proportion for others if not given."""
     shorter = max(size, round(size * 256 / 224)) if resize is None else resize
-    how = Preparation(size, shorter, scale, ratio, flip, tuple(mean), tuple(std), normalise, draft)
+    how = Preparation(size, shorter, scale, ratio, flip, tuple(mean), tuple(std), normalise, draft, interpolation)
     return Images(items, how, training=training, seed=seed)

@@ -50,7 +50,7 @@ def census(running: Running, batch: tuple[Any, ...], loss: Loss = nn.functional.
             kernels=None if names is None else kernels(names),
             overflow=overflow,
             notes=running.notes,
-            torch=torch.__version__,
+            torch=str(torch.__version__),
         )
     narrow = [each for each in running.masters.names if each.dtype != torch.float32]
     kinds = frozenset(_kind(module) for module in running.module.modules() if affine_batch_norm(module))
