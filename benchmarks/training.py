@@ -23,7 +23,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-
 LINE = re.compile(r"^(Epoch: \[1\]|Test: )\[ *(\d+)/(\d+)\]\s+Time +[\d.]+ \( *([\d.]+)\)", re.MULTILINE)
 
 
