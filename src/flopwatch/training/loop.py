@@ -49,7 +49,8 @@ class Loop:
 
     `places` are the outputs of a head of `head` ones that stand for the classes of the data. `between` is called at the edge of
     each window with the number of batches done, when the processor has finished and the clock stands still; the run may be
-    saved there. `due` says, after so many batches of an epoch, that a window has to end for that.
+    saved there. `due` says, after so many batches of an epoch, that a window has to end for that. A network that is `compiled`
+    is compiled once more for the first batch of another size, the last of an epoch: it is timed with the first batches.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Loop:
         places: Sequence[int] = (),
         between: Callable[[int], None] = lambda done: None,
         due: Callable[[int], bool] = never,
+        compiled: bool = False,
     ) -> None:
         import torch
 
@@ -77,6 +79,7 @@ class Loop:
         self._places = None if ordered else torch.tensor(places, device=device)
         self._layout = torch.channels_last if recipe.channels_last else torch.contiguous_format
         self._cold = True  # the first batches of this process are yet to come
+        self._odd = compiled  # and so is the first batch of another size
 
     def train(self, loader: Any, order: Order, images: int) -> Verdict | None:
         """Train for what is left of the epoch at `position`; `lap` and `meter` then tell how it went. A verdict: training is over.
@@ -88,6 +91,7 @@ class Loop:
         batches = sizes(images, self.recipe.batch)
         order.epoch, order.start = at.epoch, at.batch
         length = ceil(len(batches) / WINDOWS)
+        odd = len(batches) - 1 if self._odd and batches[-1] != batches[0] else 0
         self.trained.model.train()
         self.trained.zero()
         self._clock.begin()
@@ -109,14 +113,15 @@ class Loop:
             self.trained.step()
             self.trained.zero()
             full = self._clock.pending >= (FIRST if self._cold else length)
-            if full or last or self.trained.verdict or self._due(at.batch):
-                self._keep(self._clock.end())
+            if full or last or at.batch == odd or self.trained.verdict or self._due(at.batch):
+                self._keep(self._clock.end(), apart=self._cold or (last and odd > 0))
                 self.meter.settle()
                 if self.trained.telemetry.verdict is not None:
                     return self.trained.verdict
                 if not last:
                     self._between(at.batch)
                     self._clock.begin()
+        self._odd = self._odd and odd == 0
         return None
 
     def validate(self, loader: Any, order: Order) -> tuple[Scores, Lap]:
@@ -158,9 +163,9 @@ class Loop:
         for group in self.trained.optimizer.param_groups:
             group["lr"] = rate
 
-    def _keep(self, window: Window) -> None:
-        """Put a window into the lap: the first ones of a process, which can be two in an epoch that was resumed, apart."""
-        if not self._cold:
+    def _keep(self, window: Window, *, apart: bool) -> None:
+        """Put a window into the lap; those `apart`, of which an epoch can have several, are its first batches."""
+        if not apart:
             self.lap.windows.append(window)
         elif self.lap.first is None:
             self.lap.first = window

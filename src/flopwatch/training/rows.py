@@ -141,7 +141,7 @@ def remarks(session: Session) -> list[str]:
         said.append(f"within the last epoch the rate fell to {last['trend']:.0%} of its beginning")
     if last["flop_per_second"] is not None:
         said.append(
-            f"{last['flop_per_second'] / 1e9:.1f} GFLOP/s by formulas; the processor's peak is not known, so no share of "
+            f"{last['flop_per_second'] / 1e9:.3g} GFLOP/s by formulas; the processor's peak is not known, so no share of "
             "it is given"
         )
     elif session.work.why or session.work.unknown:

@@ -188,7 +188,7 @@ class Session:
     def pictures(self, *, training: bool) -> Any:
         """The pictures to learn from, or those to validate on, as tensors."""
         recipe, look = self.recipe, self.look
-        colours = {"mean": look.mean, "std": look.std, "interpolation": look.interpolation}
+        colours: dict[str, Any] = {"mean": look.mean, "std": look.std, "interpolation": look.interpolation}
         size = recipe.image_size
         if training:
             scale = (recipe.scale, 1.0)
@@ -216,6 +216,7 @@ class Session:
             device=self.place.device,
             clock=self.clock,
             places=self.outputs,
+            compiled=self.job.compile,
             **options,
         )
 

@@ -152,9 +152,12 @@ def assert_the_same(one: Path, other: Path) -> None:
     assert [[row[key] for key in keys] for row in first] == [[row[key] for key in keys] for row in second]
 
 
-def test_more_epochs_can_be_added_later(capsys: pytest.CaptureFixture[str], pictures: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("precision", ["fp32-ieee", "O1", "O2", "O3", "bf16-master"])
+def test_more_epochs_can_be_added_later(
+    capsys: pytest.CaptureFixture[str], pictures: str, tmp_path: Path, precision: str
+) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    steady = ("--data", pictures, *EASY, "--recipe", "imagenet-example")
+    steady = ("--data", pictures, *EASY, "--recipe", "imagenet-example", "--precision", precision)
     run(capsys, *steady, "--epochs", "3", "--output", str(whole))
     run(capsys, *steady, "--epochs", "1", "--output", str(parts))
     text = run(capsys, "--resume", str(parts), "--epochs", "3", "--device", "cpu")

@@ -83,6 +83,19 @@ def test_only_the_first_batches_of_a_process_are_apart() -> None:
     assert loop.lap.images == 8
 
 
+def test_a_compiled_network_s_first_batch_of_another_size_is_apart() -> None:
+    recipe = recipes.find("imagenet-example").with_(batch=2, epochs=2)
+    loop = loop_of(Plain(linear()), recipe, compiled=True)
+    loop.train(*loader_of(pictures(13), 2), 13)
+    assert loop.lap.first is not None
+    assert (loop.lap.first.batches, loop.lap.first.images) == (FIRST + 1, FIRST * 2 + 1)
+    assert sum(window.images for window in loop.lap.windows) == (6 - FIRST) * 2
+    loop.next_epoch()
+    loop.train(*loader_of(pictures(13), 2), 13)
+    assert loop.lap.first is None
+    assert loop.lap.images == 13
+
+
 def test_the_rate_is_set_by_the_place_in_the_run() -> None:
     recipe = recipes.find("small").with_(batch=2, epochs=4)
     trained = Plain(linear())

@@ -74,3 +74,8 @@ def test_mistakes_of_ours_are_not_explained_away() -> None:
         raise RuntimeError("shape '[2]' is invalid")
     with pytest.raises(UsageError, match="It cannot be computed: x"), memory.explained("x", trial=True):
         raise RuntimeError("shape '[2]' is invalid")
+
+
+def test_a_worker_that_was_killed_is_a_sentence() -> None:
+    with pytest.raises(CannotMeasureError, match="has ended"), memory.explained("x"):
+        raise RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. ")
