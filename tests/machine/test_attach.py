@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flopwatch.counters import CommandResult
 from flopwatch.counters.instrumented import COUNTER, attaching, stopping
+from flopwatch.counters.instrumented.injection import Engine
 from flopwatch.errors import CannotMeasureError, UsageError
 from flopwatch.flops import Operation, classify_block
 from flopwatch.measuring import measure_process
@@ -390,15 +392,35 @@ def test_a_process_that_is_stopped(program: str) -> None:
         assert served.end() == "interrupted 0, early 0"
 
 
+def killed_while_it_counts(pid: int) -> None:
+    host = "import sys; from flopwatch.counters.instrumented import attaching; "
+    host += "attaching.run(int(sys.argv[1]), lambda: print('ready', flush=True) or sys.stdin.read())"
+    with serving([sys.executable, "-c", host, str(pid)]) as killed:
+        killed.process.kill()
+        killed.process.wait()
+
+
 def test_a_flopwatch_that_is_killed_leaves_a_program_that_can_be_counted(program: str) -> None:
     with serving([program]) as served:
-        host = "import sys; from flopwatch.counters.instrumented import attaching; "
-        host += "attaching.run(int(sys.argv[1]), lambda: print('ready', flush=True) or sys.stdin.read())"
-        with serving([sys.executable, "-c", host, str(served.pid)]) as killed:
-            killed.process.kill()
-            killed.process.wait()
+        killed_while_it_counts(served.pid)
         served.ask("work 1")
         assert counted(attached(served.pid, lambda: served.ask("work 3"))) == units(3)
+        served.end()
+
+
+def test_a_thread_that_a_killed_flopwatch_left_translating_is_waited_for(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, translating = Engine.call, [1, 1, 1]
+
+    def busy(engine: Engine, name: str, *arguments: Any) -> int:
+        return translating.pop() if name == "freeze" and translating else call(engine, name, *arguments)
+
+    with serving([program]) as served:
+        killed_while_it_counts(served.pid)
+        monkeypatch.setattr(Engine, "call", busy)
+        assert counted(attached(served.pid, lambda: served.ask("work 3"))) == units(3)
+        assert not translating
         served.end()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from pathlib import Path
 from flopwatch.counters import CommandResult, ProcessImage
 from flopwatch.counters.instrumented import commands, injection, leaving, ptrace
 from flopwatch.counters.instrumented.injection import Engine
+from flopwatch.counters.instrumented.leaving import FREEZING
 from flopwatch.counters.instrumented.memory import Memory, opened
 from flopwatch.counters.instrumented.stopping import Gone, StoppedProcess, has_ended, in_call, status, stopped
 from flopwatch.errors import CannotMeasureError, FlopwatchError, UsageError
@@ -99,33 +101,43 @@ def _check(pid: int, place: Path) -> None:
 
 
 def _begin(pid: int, place: Path) -> list[str]:
-    reasons = []
-    with stopped(pid) as process, opened(pid) as memory:
-        if process.late:
-            raise CannotMeasureError(
-                f"Process {pid} could not be stopped.",
-                seen=f"Thread {min(process.late)} waits inside the system and cannot be woken.",
-                todo="Try again later.",
-            )
-        with injection.engine_in(process.tids[0], memory, place) as engine:
-            new = _adopt_all(process, memory, engine, place)
-        for tid, registers in new.items():
-            ptrace.set_registers(tid, registers)
-        lost = len(process.tids) - len(new)
-        if lost:
-            reasons.append(f"{lost} of {len(process.tids)} threads of process {pid} could not be followed")
-    return reasons
+    for _ in range(FREEZING):
+        with stopped(pid) as process, opened(pid) as memory:
+            if process.late:
+                raise CannotMeasureError(
+                    f"Process {pid} could not be stopped.",
+                    seen=f"Thread {min(process.late)} waits inside the system and cannot be woken.",
+                    todo="Try again later.",
+                )
+            with injection.engine_in(process.tids[0], memory, place) as engine:
+                new = _adopt_all(process, memory, engine, place)
+            for tid, registers in (new or {}).items():
+                ptrace.set_registers(tid, registers)
+            every = len(process.tids)
+        if new is not None:
+            lost = every - len(new)
+            return [f"{lost} of {every} threads of process {pid} could not be followed"] if lost else []
+        time.sleep(0.001)
+    raise CannotMeasureError(f"Process {pid} was left by a flopwatch that was killed, and translates all the time.")
 
 
-def _adopt_all(process: StoppedProcess, memory: Memory, engine: Engine, place: Path) -> dict[int, ptrace.Registers]:
-    """Open the ledger and give every thread a context; the registers with which each goes on."""
+def _adopt_all(
+    process: StoppedProcess, memory: Memory, engine: Engine, place: Path
+) -> dict[int, ptrace.Registers] | None:
+    """Open the ledger and give every thread a context; the registers with which each goes on.
+
+    None: a flopwatch that was killed has left a thread in the middle of a translation, which has to end first.
+    """
     # The thread that calls shows the registers of the call; its own are those that it gets back.
     found = {tid: process.registers[tid].copy() for tid in process.tids}
     inside = {tid: bool(engine.call("is_inside", registers.rip)) for tid, registers in found.items()}
     _refuse_strange(process.pid, found, engine)
     words = os.fsencode(place), os.fsencode(place / "engine.so"), not any(inside.values())
     failed = engine.call("attach", *words)
-    if failed == BUSY and _is_abandoned(memory) and engine.call("freeze") == 0:
+    if failed == BUSY and (abandoned := _abandoned(memory)):
+        if engine.call("freeze"):
+            return None
+        shutil.rmtree(abandoned, ignore_errors=True)
         engine.call("detach")
         failed = engine.call("attach", *words)
     if failed:
@@ -142,16 +154,13 @@ def _adopt_all(process: StoppedProcess, memory: Memory, engine: Engine, place: P
     return new
 
 
-def _is_abandoned(memory: Memory) -> bool:
-    """Whether a flopwatch that was killed is what attached to the process; its folder is removed."""
+def _abandoned(memory: Memory) -> Path | None:
+    """The folder of a flopwatch that was killed, if that is what attached to the process."""
     for mapping in memory.mappings():
         folder = Path(mapping.path).parent
         if folder.name.startswith("flopwatch-") and (folder / OWNER).exists():
-            if not has_ended(int((folder / OWNER).read_text())):
-                return False
-            shutil.rmtree(folder, ignore_errors=True)
-            return True
-    return False
+            return folder if has_ended(int((folder / OWNER).read_text())) else None
+    return None
 
 
 def _refuse_strange(pid: int, found: dict[int, ptrace.Registers], engine: Engine) -> None:
