@@ -110,8 +110,9 @@ def command(
 
     NAME is a model of torchvision or timm, chainer:NAME for one of Chainer's (googlenet, resnet50, resnet101, resnet152,
     vgg16), the file of an ONNX model or of a Caffe prototxt, the folder of a Hugging Face config.json, or FILE.py:FACTORY
-    for a function of your own that returns a model, or a tuple of the model and the arguments of one call. Estimates come from formulas: operators are followed without computing anything. With --measure the model
-    runs as well, with random weights, which do not change what is computed: once uncounted, then counted.
+    for a function of your own that returns a model, or a tuple of the model and the arguments of one call. Estimates come
+    from formulas: operators are followed without computing anything. With --measure the model runs as well, with random
+    weights, which do not change what is computed: once uncounted, then counted.
 
     \b
     Examples:
