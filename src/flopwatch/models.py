@@ -40,7 +40,6 @@ def measure_model(
     """Count one inference, or with `train` one training step, after an uncounted one that does all one-off work.
 
     `estimated` puts an estimate of the same step beside it, into the record.
-
     Raises UsageError for a request that makes no sense, ModelRaisedError if the model or its factory raises,
     CannotMeasureError where nothing can be counted.
     """

@@ -138,7 +138,7 @@ def _targets(layer: str, layers: set[str], depth: int | None, inclusive: bool) -
     own = shortened(layer, depth)
     if not inclusive or own == ROOT:
         return (own,)
-    separator = _separator(own)
+    separator = separator_of(own)
     names = own.split(separator)
     above = [separator.join(names[:length]) for length in range(1, len(names))]
     return tuple(name for name in (ROOT, *above, own) if name in layers or name == own)
@@ -186,9 +186,10 @@ def shortened(path: str, depth: int | None) -> str:
     """The first `depth` names of a path, which dots or slashes separate; the model itself stays."""
     if depth is None or path == ROOT:
         return path
-    separator = _separator(path)
+    separator = separator_of(path)
     return separator.join(path.split(separator)[:depth]) if depth else ROOT
 
 
-def _separator(path: str) -> str:
+def separator_of(path: str) -> str:
+    """What stands between the names of a path: slashes in Chainer's and ONNX's, else dots."""
     return "/" if "/" in path else "."

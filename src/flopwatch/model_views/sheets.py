@@ -8,7 +8,7 @@ from dataclasses import replace
 from flopwatch import views
 from flopwatch.flops.operations import Operation
 from flopwatch.frameworks import FUNCTIONS, ROOT
-from flopwatch.model_views.rows import Part, Row, ordered, part_of, rows_of, sides
+from flopwatch.model_views.rows import Part, Row, ordered, part_of, rows_of, separator_of, sides
 from flopwatch.record import Record
 from flopwatch.sheet import Column, Sheet, Value
 
@@ -227,5 +227,5 @@ def _of_estimate(record: Record, part: Part) -> list[str]:
 def _indented(path: str) -> str:
     if path == ROOT:
         return path
-    above, separator, name = path.rpartition("/" if "/" in path else ".")
+    above, separator, name = path.rpartition(separator_of(path))
     return "  " * (above.count(separator) + 2 if separator else 1) + name

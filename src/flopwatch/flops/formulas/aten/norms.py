@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, TypedDict
 
 from flopwatch.events import Array, Op
 from flopwatch.flops.formulas import norms, reductions
@@ -16,6 +16,16 @@ def channels_of(array: Array) -> int:
     return array.shape[1] if len(array.shape) > 1 else 1
 
 
+class _Affine(TypedDict):
+    weight: bool
+    bias: bool
+
+
+def _affine(op: Op) -> _Affine:
+    """Whether what was normalised is multiplied by a weight, and whether a bias is added."""
+    return {"weight": op.arguments.get("weight") is not None, "bias": op.arguments.get("bias") is not None}
+
+
 def _batch_norm(op: Op, *, training: bool) -> Work:
     given = op.arguments
     array = given["input"]
@@ -25,8 +35,7 @@ def _batch_norm(op: Op, *, training: bool) -> Work:
         channels_of(array),
         training=training,
         running=given.get("running_mean") is not None,
-        weight=given.get("weight") is not None,
-        bias=given.get("bias") is not None,
+        **_affine(op),
     )
 
 
@@ -119,8 +128,7 @@ def batch_norm_apply(op: Op) -> Work:
         array,
         array.size,
         channels_of(array),
-        weight=given.get("weight") is not None,
-        bias=given.get("bias") is not None,
+        **_affine(op),
     )
 
 
@@ -161,8 +169,7 @@ def instance_norm(op: Op) -> Work:
         channels,
         training=training,
         running=running,
-        weight=given.get("weight") is not None,
-        bias=given.get("bias") is not None,
+        **_affine(op),
     )
     return made + 2 * reductions.mean(array, channels, array.shape[1]) if running and training else made
 
@@ -181,8 +188,7 @@ def layer_norm(op: Op) -> Work:
         array,
         array.size,
         _rows(array, given["normalized_shape"]),
-        weight=given.get("weight") is not None,
-        bias=given.get("bias") is not None,
+        **_affine(op),
     )
 
 
@@ -211,8 +217,7 @@ def group_norm(op: Op) -> Work:
         array,
         array.size,
         array.shape[0] * groups,
-        weight=given.get("weight") is not None,
-        bias=given.get("bias") is not None,
+        **_affine(op),
     )
 
 
